@@ -51,7 +51,7 @@ def _umask() -> int:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` as UTF-8 with `\\n` line ends, atomically."""
+    """Write `text` as UTF-8, line ends as they are, atomically."""
     with replacing(path) as temporary:
         temporary.write_bytes(text.encode("utf-8"))
 
@@ -87,15 +87,18 @@ def sha256_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def write_table(path: Path, table: pa.Table, schema: pa.Schema, metadata: dict[str, Any] | None = None) -> None:
+def write_table(
+    path: Path, table: pa.Table, schema: pa.Schema, metadata: dict[str, Any] | None = None
+) -> None:
     """Write `table` as Parquet under exactly `schema`, with `metadata` as JSON beside it, atomically.
 
     Raises:
         AuditError: a column is missing, surplus or of a type that does not cast without loss.
     """
     if sorted(table.column_names) != sorted(schema.names):
-        missing, surplus = set(schema.names) - set(table.column_names), set(table.column_names) - set(schema.names)
-        raise AuditError(f"{path}: not written, missing columns {sorted(missing)}, surplus columns {sorted(surplus)}.")
+        missing = sorted(set(schema.names) - set(table.column_names))
+        surplus = sorted(set(table.column_names) - set(schema.names))
+        raise AuditError(f"{path}: not written, missing columns {missing}, surplus columns {surplus}.")
     cast = table.select(schema.names).cast(schema)
     described = {METADATA_KEY: canonical_json(metadata).encode()} if metadata is not None else {}
     with replacing(path) as temporary:
@@ -123,8 +126,8 @@ def read_table(path: Path, schema: pa.Schema, what: str) -> pa.Table:
             or table.schema.field(name) != schema.field(name)
         )
         raise AuditError(
-            f"{path}: {what} has other columns than this version writes ({', '.join(differing) or 'their order'}); "
-            f"make it again."
+            f"{path}: {what} has other columns than this version writes "
+            f"({', '.join(differing) or 'their order'}); make it again."
         )
     return table
 
