@@ -17,9 +17,7 @@ QUESTIONS = pa.schema(
         pa.field("uid", pa.string(), nullable=False),  # hash of (image namespace, image, exact question text)
         pa.field("dataset", pa.string(), nullable=False),  # one release, such as coco-2023-10
         pa.field("split", pa.string(), nullable=False),
-        pa.field(
-            "question_id", pa.string(), nullable=False
-        ),  # the release's own; no join key across releases
+        pa.field("question_id", pa.string(), nullable=False),  # as released; joins nothing across releases
         pa.field("image", pa.string(), nullable=False),  # plain file name, never a path
         pa.field("image_namespace", pa.string(), nullable=False),
         pa.field("object", pa.string()),  # noun as the question has it; null where it cannot be told

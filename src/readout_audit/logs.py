@@ -1,0 +1,76 @@
+"""Logging for stages: everything to the stage's log file, one sentence to people, tracebacks never lost."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from readout_audit.errors import AuditError
+
+LOGGER = logging.getLogger("readout_audit")
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+@contextmanager
+def logging_to(path: Path | None) -> Iterator[logging.Logger]:
+    """Send the package's log to standard error and, when given, to the file `path`.
+
+    An exception that leaves the block is written to the file with its traceback; an `AuditError` is
+    written as its sentence alone. Either goes on to the caller.
+    """
+    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handlers.append(logging.FileHandler(path, mode="w", encoding="utf-8"))
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter(FORMAT))
+        LOGGER.addHandler(handler)
+    before, LOGGER.propagate = LOGGER.level, False
+    LOGGER.setLevel(logging.INFO)
+    try:
+        yield LOGGER
+    except AuditError as error:
+        for handler in handlers[1:]:
+            handler.handle(LOGGER.makeRecord(LOGGER.name, logging.ERROR, "", 0, str(error), (), None))
+        raise
+    except Exception:
+        for handler in handlers[1:]:
+            record = LOGGER.makeRecord(
+                LOGGER.name, logging.ERROR, "", 0, "stopped by a fault", (), sys.exc_info()
+            )
+            handler.handle(record)
+        raise
+    finally:
+        LOGGER.setLevel(before)
+        for handler in handlers:
+            LOGGER.removeHandler(handler)
+            handler.close()
+
+
+def stage_main(main: Callable[[Sequence[str]], int], argv: Sequence[str] | None = None) -> int:
+    """Run a stage's `main` under its log and return its exit status.
+
+    `--log FILE` is taken from the arguments here; `main` gets the rest. An `AuditError` becomes its
+    sentence on standard error and status 1; any other exception keeps its traceback.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--log", type=Path)
+    known, rest = parser.parse_known_args(sys.argv[1:] if argv is None else list(argv))
+    try:
+        with logging_to(known.log):
+            return main(rest)
+    except AuditError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+@contextmanager
+def script_log(log: Sequence[str]) -> Iterator[logging.Logger]:
+    """Like `logging_to`, for workflow scripts: `log` is the rule's log list; an `AuditError` ends the script."""
+    try:
+        with logging_to(Path(log[0]) if log else None) as logger:
+            yield logger
+    except AuditError as error:
+        raise SystemExit(f"error: {error}") from error
