@@ -1,0 +1,124 @@
+"""The decide stage: records spread over the question rows, null where a source cannot say, refusals."""
+
+import time
+
+import numpy as np
+import pytest
+from readout_tables import NO_FORMS, YES_FORMS, full_records, metadata, questions, records, sets
+
+from readout_audit.contracts import QUESTIONS, RECORDS, decisions_schema
+from readout_audit.errors import AuditError
+from readout_audit.fileio import read_table, table_metadata, write_table
+from readout_audit.stages.decide import run
+
+CELL = {"dataset": "toy", "model": "toy", "precision": "fp32", "template": "paper", "source": "inference"}
+
+
+def write(tmp_path, table, meta, asked):
+    write_table(tmp_path / "r.parquet", table, RECORDS, meta)
+    write_table(tmp_path / "q.parquet", asked, QUESTIONS)
+    return tmp_path / "r.parquet", tmp_path / "q.parquet", tmp_path / "d.parquet"
+
+
+def test_decisions_in_question_order_with_repeats(tmp_path):
+    meta = metadata([1939, 3869], single=sets([3869], [1939]))
+    table = records(
+        [[1.0, 2.0], [2.0, 1.0], None], new_text=["Yes", "No", None], argmax_id=[3869, 1939, None]
+    )
+    asked = questions(["u1", "u0", "u0", "u2"], ["a", "a", "b", "b"], ["no", "yes", "yes", "no"])
+    files = write(tmp_path, table, meta, asked)
+    run(*files, ["dynamic_single", "string_parse", "vocab_scan"], CELL)
+    names = ["dynamic_single", "string_parse", "vocab_scan"]
+    decided = read_table(files[2], decisions_schema(names), "decisions")
+    assert decided["uid"].to_pylist() == ["u1", "u0", "u0", "u2"]
+    assert decided["question_id"].to_pylist() == ["1", "2", "3", "4"]
+    assert decided["dynamic_single"].to_pylist() == ["no", "yes", "yes", "invalid"]
+    assert decided["dynamic_single.margin"].to_pylist() == [-1.0, 1.0, 1.0, None]
+    assert decided["dynamic_single.tie"].to_pylist() == [False, False, False, None]
+    assert decided["string_parse"].to_pylist() == ["no", "yes", "yes", "invalid"]
+    assert decided["string_parse.tie"].to_pylist() == [None] * 4
+    assert decided["vocab_scan"].to_pylist() == [None] * 4
+    assert decided["first_token_id"].to_pylist() == [1939, 3869, 3869, None]
+    assert decided["order_known"].to_pylist() == [True] * 4
+
+
+def test_the_output_says_what_each_readout_read(tmp_path):
+    meta = metadata([1939, 3869, 5], single=sets([3869, 5], [1939]))
+    files = write(tmp_path, records([[0.0, 1.0, 2.0]]), meta, questions(["u0"], ["a"], ["yes"]))
+    run(*files, ["dynamic_single", "string_parse", "legacy_2tok"], CELL)
+    described = table_metadata(
+        read_table(files[2], decisions_schema(["dynamic_single", "string_parse", "legacy_2tok"]), "d")
+    )
+    assert described["cell"] == CELL and described["record_settings_id"] == "s1"
+    single = described["readouts"]["dynamic_single"]
+    assert single["available"] and single["kind"] == "logit" and "Listing 1" in single["source"]
+    assert single["ids"] == {"yes": [5, 3869], "no": [1939]}
+    assert single["pieces"] == {"5": None, "3869": "▁Yes", "1939": "▁No"}
+    assert described["readouts"]["string_parse"]["strings"] == {"yes": ["yes"], "no": ["no"]}
+    legacy = described["readouts"]["legacy_2tok"]
+    assert not legacy["available"] and "name no reference model" in legacy["why_not"]
+
+
+def test_a_question_that_was_not_asked_stops_with_count_and_example(tmp_path):
+    meta = metadata([1, 2], single=sets([1], [2]))
+    asked = questions(["u0", "u7", "u8", "u8"], ["a", "a", "a", "b"], ["yes"] * 4)
+    files = write(tmp_path, records([[0.0, 1.0]]), meta, asked)
+    with pytest.raises(
+        AuditError, match=r"2 of the 3 distinct questions .* such as question_id 2 of a \(u7.jpg"
+    ):
+        run(*files, ["dynamic_single"], CELL)
+    assert not files[2].exists()
+
+
+def test_a_uid_twice_in_the_records_stops(tmp_path):
+    meta = metadata([1, 2], single=sets([1], [2]))
+    table = records([[0.0, 1.0], [1.0, 0.0]], uid=["u0", "u0"])
+    files = write(tmp_path, table, meta, questions(["u0"], ["a"], ["yes"]))
+    with pytest.raises(AuditError, match="1 uids stand there more than once, such as u0"):
+        run(*files, ["dynamic_single"], CELL)
+
+
+def test_an_incomplete_cell_and_an_unrecorded_id_stop(tmp_path):
+    meta = metadata([1, 2], single=sets([1], [99]))
+    files = write(tmp_path, records([[0.0, 1.0]]), meta, questions(["u0"], ["a"], ["yes"]))
+    with pytest.raises(AuditError, match="cell must have dataset, model"):
+        run(*files, ["dynamic_single"], {"dataset": "toy"})
+    with pytest.raises(AuditError, match=r"ids \[99\]"):
+        run(*files, ["dynamic_single"], CELL)
+
+
+def test_nine_thousand_rows_take_no_time_and_first_token_follows_theorem_1(tmp_path):
+    rng = np.random.default_rng(7)
+    ids = [*YES_FORMS.values(), *NO_FORMS.values()]
+    logits = np.full((5127, 9000), -50.0, dtype=np.float32)
+    logits[:, ids] = rng.normal(size=(5127, 8)).round(1)
+    pieces = {token: form.replace(" ", "▁") for token, form in zip(ids, [*YES_FORMS, *NO_FORMS], strict=True)}
+    table = full_records(
+        logits,
+        ids,
+        argmax_text=[pieces[i] for i in logits.argmax(axis=1)],
+        new_text=[pieces[i].strip("▁") for i in logits.argmax(axis=1)],
+    )
+    both = sets(YES_FORMS.values(), NO_FORMS.values())
+    meta = metadata(
+        ids, single=both, scan=both, in_context=both, legacy={"model": "m", "yes": YES_FORMS, "no": NO_FORMS}
+    )
+    uids = [f"u{i % 5127}" for i in range(9000)]
+    files = write(tmp_path, table, meta, questions(uids, ["a"] * 9000, ["yes"] * 9000))
+    names = [
+        "legacy_2tok",
+        "legacy_8tok",
+        "dynamic_single",
+        "vocab_scan",
+        "set_logsumexp",
+        "first_token",
+        "string_parse",
+    ]
+    start = time.perf_counter()
+    run(*files, names, CELL)
+    assert time.perf_counter() - start < 1.5
+    decided = read_table(files[2], decisions_schema(names), "decisions").to_pandas()
+    assert (decided["first_token"] == decided["string_parse"]).all()
+    assert (decided["legacy_8tok"] == decided["dynamic_single"]).all()
+    differs = decided["first_token"] != decided["dynamic_single"]
+    assert decided.loc[differs, "dynamic_single.tie"].all() and differs.any()
