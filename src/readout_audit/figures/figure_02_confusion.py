@@ -1,0 +1,101 @@
+"""Figure 2: confusion matrices of the two readouts side by side, on the hardest split (paper, Section 3)."""
+
+from fractions import Fraction
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from readout_audit.exact import printed
+from readout_audit.figures import style
+from readout_audit.scores.confusion import Confusion
+from readout_audit.tables.inputs import CellKey, RunTables
+
+SPLIT = "adversarial"
+"""The split the paper shows; a run without it shows its last one."""
+
+
+def draw(inputs: RunTables) -> Figure:
+    """Draw one pair of matrices per cell: `readout_to` on the left, `readout_from` on the right."""
+    options = inputs.options
+    split = SPLIT if SPLIT in options.splits else options.splits[-1]
+    readouts = (options.readout_to, options.readout_from)
+    blocks = [
+        (cell, labels)
+        for cell, labels, one in inputs.scored_splits()
+        if one == split and labels == options.labels[0]
+    ]
+    figure = style.new_figure(style.WIDTH, max(1.0, 3.1 * len(blocks)))
+    if not blocks:
+        return style.say_nothing_to_show(figure, f"No scores on split {split} in this run.")
+    panels = figure.subplots(len(blocks), 2, squeeze=False)
+    for row, (cell, labels) in zip(panels, blocks, strict=True):
+        for axes, readout in zip(row, readouts, strict=True):
+            _draw_matrix(axes, inputs.confusion(cell, labels, split, readout))
+            axes.set_title(_title(cell, split, readout, len({key for key, _ in blocks}) > 1))
+    return figure
+
+
+def _title(cell: CellKey, split: str, readout: str, several: bool) -> str:
+    """Return what a panel shows; with several cells, which one too."""
+    about = style.describe((cell.model, cell.precision, cell.template, cell.dataset), width=44)
+    return f"{about}\n{readout}, {split}" if several else f"{readout}, {split}"
+
+
+def _draw_matrix(axes: Axes, confusion: Confusion | None) -> None:
+    """Draw label (rows) against decision (columns): counts, and shares of the label's questions."""
+    axes.set_axis_off()
+    if confusion is None:
+        axes.text(0.5, 0.5, "not available from this source", ha="center", va="center")
+        return
+    other = confusion.unparsed_pos + confusion.unparsed_neg + confusion.invalid_pos + confusion.invalid_neg
+    columns = ["yes", "no", *(["neither"] if other else [])]
+    rows = (
+        ("yes", (confusion.tp, confusion.fn, confusion.unparsed_pos + confusion.invalid_pos), ("TP", "FN")),
+        ("no", (confusion.fp, confusion.tn, confusion.unparsed_neg + confusion.invalid_neg), ("FP", "TN")),
+    )
+    axes.set_axis_on()
+    for y, (_, counts, names) in enumerate(rows):
+        total = sum(counts)
+        for x, count in enumerate(counts[: len(columns)]):
+            name = names[x] if x < len(names) else "unparsed or invalid"
+            _draw_box(axes, (x, y), count, total, name)
+    axes.set_xlim(0, len(columns))
+    axes.set_ylim(2, 0)
+    axes.set_aspect("equal" if len(columns) == 2 else "auto")
+    axes.set_xticks([x + 0.5 for x in range(len(columns))], columns)
+    axes.set_yticks(
+        [0.5, 1.5], [f"{label}\n(n = {style.thousands(sum(counts))})" for label, counts, _ in rows]
+    )
+    axes.set_xlabel("read as")
+    axes.set_ylabel("label")
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _draw_box(axes: Axes, corner: tuple[int, int], count: int, total: int, name: str) -> None:
+    """Draw one cell of a matrix: darker for a larger share, a heavy frame where the answer is right."""
+    share = count / total if total else 0.0
+    level = 1 - 0.75 * share  # from white to a dark blue; text turns white on the darker half
+    right = name in ("TP", "TN")
+    axes.add_patch(
+        Rectangle(
+            (corner[0] + 0.03, corner[1] + 0.03),
+            0.94,
+            0.94,
+            facecolor=(level * 0.95, level * 0.98, min(1.0, level + 0.05)),
+            edgecolor=style.INK if right else style.GREY,
+            linewidth=2.0 if right else 0.8,
+        )
+    )
+    percent = f"{printed(100 * Fraction(count, total), 1)}%" if total else "no questions"
+    axes.text(
+        corner[0] + 0.5,
+        corner[1] + 0.5,
+        f"{name}\n{style.thousands(count)}\n{percent}",
+        ha="center",
+        va="center",
+        linespacing=1.4,
+        color="white" if level < 0.6 else style.INK,
+    )

@@ -1,0 +1,35 @@
+"""Every figure by name: where it is drawn and which files of a run it reads."""
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from readout_audit.errors import AuditError
+from readout_audit.tables.registry import Entry
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from readout_audit.tables.inputs import RunTables
+
+FIGURES: dict[str, Entry] = {
+    "figure_02_confusion": Entry("readout_audit.figures.figure_02_confusion", ("scores",)),
+}
+"""The module's `draw(RunTables) -> Figure` draws it."""
+
+
+def entry(name: str) -> Entry:
+    """Return the entry of a figure.
+
+    Raises:
+        AuditError: there is no such figure.
+    """
+    if name not in FIGURES:
+        raise AuditError(f"There is no figure {name!r}; the figures are {', '.join(FIGURES)}.")
+    return FIGURES[name]
+
+
+def get(name: str) -> "Callable[[RunTables], Figure]":
+    """Return the function that draws a figure; its module is imported now."""
+    draw: Callable[[RunTables], Figure] = importlib.import_module(entry(name).module).draw
+    return draw

@@ -1,0 +1,27 @@
+"""Stage: one figure of a run, as PDF and PNG."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from readout_audit.figures import registry, style
+from readout_audit.logs import LOGGER
+from readout_audit.tables.inputs import Options, RunTables, Sources
+
+
+def run(name: str, sources: Sources, options: Options, outputs: Mapping[str, Path]) -> None:
+    """Draw the figure `name` and write it.
+
+    Args:
+        name: a key of `figures.registry.FIGURES`.
+        sources: the run's files; those of the kinds the registry says the figure needs.
+        options: what of the run it shows.
+        outputs: suffix (`pdf`, `png`) -> file.
+
+    Raises:
+        AuditError: there is no such figure, or a file cannot be read.
+    """
+    with style.house_style():
+        figure = registry.get(name)(RunTables(sources, options))
+        for suffix, path in outputs.items():
+            style.save(figure, path, suffix)
+    LOGGER.info("%s: drawn", name)

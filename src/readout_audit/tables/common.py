@@ -1,0 +1,36 @@
+"""What several tables share: the columns that say what a row is about, and recurring notes."""
+
+from collections.abc import Iterable
+
+from readout_audit.scores.confusion import Confusion
+from readout_audit.tables.base import Column, text_column
+from readout_audit.tables.inputs import CellKey
+
+IDENTITY: tuple[Column, ...] = tuple(
+    text_column(name, identity=True) for name in (*CellKey._fields, "labels")
+)
+"""Leading columns of every table of scores."""
+
+
+def identity_cells(cell: CellKey, labels: str) -> tuple[str, ...]:
+    """Return the cells of `IDENTITY`."""
+    return (*cell, labels)
+
+
+def answer_notes(confusions: Iterable[Confusion]) -> tuple[str, ...]:
+    """Say how unparsed and invalid rows were treated, where there are any (the largest count of a row)."""
+    counts = list(confusions)
+    unparsed = max((c.unparsed_pos + c.unparsed_neg for c in counts), default=0)
+    invalid = max((c.invalid_pos + c.invalid_neg for c in counts), default=0)
+    notes = []
+    if unparsed:
+        notes.append(
+            f"Up to {unparsed:,} answers of a row were neither yes nor no (unparsed): they count as wrong, "
+            "and never as a yes."
+        )
+    if invalid:
+        notes.append(
+            f"Up to {invalid:,} questions of a row have no valid answer (invalid): n counts them, "
+            "every rate leaves them out."
+        )
+    return tuple(notes)

@@ -1,0 +1,198 @@
+"""What tables and figures read: the files of one run, loaded when first asked for."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from readout_audit import contracts, fileio
+from readout_audit.errors import AuditError
+from readout_audit.scores.confusion import Confusion
+
+SOURCES = ("scores", "transitions", "gap", "decisions", "tokens", "claims")
+"""The kinds of file a table or figure may need."""
+
+_NULLABLE: dict[pa.DataType, Any] = {
+    pa.int32(): pd.Int32Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+}
+"""Pandas types that keep an absent count absent instead of turning the column into floats."""
+
+
+class CellKey(NamedTuple):
+    """What one decision file is about: the columns of `contracts.CELL`."""
+
+    dataset: str
+    model: str
+    precision: str
+    template: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The files of one run; a table is given only those it needs."""
+
+    scores: Path | None = None
+    transitions: tuple[Path, ...] = ()
+    gap: tuple[Path, ...] = ()
+    decisions: tuple[Path, ...] = ()
+    tokens: tuple[Path, ...] = ()
+    claims: Path | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """What of the run a table shows, and in which order.
+
+    Attributes:
+        splits: the run's splits.
+        readouts: the columns of Table 4.
+        models: the rows of Table 4; those without files are `not_run`.
+        labels: label sets, the primary one first.
+        readout_from, readout_to: the pair whose gap is shown; `from` reads the emitted token's side.
+        reference_model: the model whose ids the legacy readouts copy.
+    """
+
+    splits: tuple[str, ...]
+    readouts: tuple[str, ...] = ("legacy_2tok", "legacy_8tok", "dynamic_single", "string_parse")
+    models: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ("pope",)
+    readout_from: str = "legacy_8tok"
+    readout_to: str = "legacy_2tok"
+    reference_model: str | None = None
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """One decision file: its rows in the file's order and what it says about its readouts."""
+
+    rows: pd.DataFrame
+    metadata: Mapping[str, Any]
+
+    @property
+    def readouts(self) -> Mapping[str, Mapping[str, Any]]:
+        """What each readout read: ids, pieces, whether it is available and why not."""
+        described: Mapping[str, Mapping[str, Any]] = self.metadata.get("readouts", {})
+        return described
+
+    def pieces(self) -> dict[int, str]:
+        """Return the vocabulary pieces of all ids the file describes."""
+        found: dict[int, str] = {}
+        for readout in self.readouts.values():
+            found |= {int(token): piece for token, piece in (readout.get("pieces") or {}).items()}
+        return found
+
+
+class RunTables:
+    """The tables of one run as pandas frames, each loaded once and only if asked for."""
+
+    def __init__(self, sources: Sources, options: Options) -> None:
+        self.sources = sources
+        self.options = options
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """All scores of the run (`contracts.SCORES`)."""
+        if self.sources.scores is None:
+            raise ValueError("this table needs scores, and no score file was given")
+        return _frame(fileio.read_table(self.sources.scores, contracts.SCORES, "the score table"))
+
+    @cached_property
+    def transitions(self) -> pd.DataFrame:
+        """All transitions of the run (`contracts.TRANSITIONS`)."""
+        return _frames(self.sources.transitions, contracts.TRANSITIONS, "the transition table")
+
+    @cached_property
+    def gap(self) -> pd.DataFrame:
+        """All gap quantities of the run (`contracts.GAP`)."""
+        return _frames(self.sources.gap, contracts.GAP, "the gap table")
+
+    @cached_property
+    def decisions(self) -> dict[CellKey, Decisions]:
+        """Decisions by cell, in the order the files were given."""
+        found: dict[CellKey, Decisions] = {}
+        for path in self.sources.decisions:
+            cell, decisions = read_decisions(path)
+            if cell in found:
+                raise AuditError(f"{path}: a second decision file of {'/'.join(cell)}; give each once.")
+            found[cell] = decisions
+        return found
+
+    @cached_property
+    def token_maps(self) -> dict[str, Mapping[str, Any]]:
+        """Token maps by model."""
+        maps = [fileio.read_json(path, "the token map") for path in self.sources.tokens]
+        return {token_map["model"]: token_map for token_map in maps}
+
+    @cached_property
+    def _confusions(self) -> dict[tuple[CellKey, str, str, str], Confusion | None]:
+        """Counts by (cell, labels, split, readout) over all rows of a split; None where a row has none."""
+        rows = self.scores[self.scores["subset"] == "all"]
+        return {
+            (_cell(row), row["labels"], row["split"], row["readout"]): (
+                None
+                if any(pd.isna(row[name]) for name in Confusion._fields)
+                else Confusion(*(int(row[name]) for name in Confusion._fields))
+            )
+            for row in rows.to_dict("records")
+        }
+
+    def confusion(self, cell: CellKey, labels: str, split: str, readout: str) -> Confusion | None:
+        """Return the counts of one readout, or None where the source cannot say."""
+        return self._confusions.get((cell, labels, split, readout))
+
+    def scored_splits(self) -> Iterator[tuple[CellKey, str, str]]:
+        """Yield each (cell, labels, split) with scores: cells in file order, the rest as in the options."""
+        present = dict.fromkeys(key[:3] for key in self._confusions)
+        for cell in dict.fromkeys(key[0] for key in present):
+            for labels in self.options.labels:
+                for split in self.options.splits:
+                    if (cell, labels, split) in present:
+                        yield cell, labels, split
+
+
+def read_decisions(path: Path) -> tuple[CellKey, Decisions]:
+    """Read one decision file, whatever its readouts.
+
+    Raises:
+        AuditError: the file is missing, is not a decision file, or does not say which cell it is about.
+    """
+    try:
+        readouts = contracts.readouts_of(pq.read_schema(path).empty_table())
+    except (OSError, pa.ArrowInvalid) as error:
+        raise AuditError(f"{path}: the decision file cannot be read ({error}).") from error
+    table = fileio.read_table(path, contracts.decisions_schema(readouts), "the decision file")
+    metadata = fileio.table_metadata(table)
+    try:
+        cell = CellKey(**metadata["cell"])
+    except (KeyError, TypeError) as error:
+        raise AuditError(f"{path}: the decision file does not say its cell; make it again.") from error
+    return cell, Decisions(_frame(table), metadata)
+
+
+def _frames(paths: tuple[Path, ...], schema: pa.Schema, what: str) -> pd.DataFrame:
+    """Read several files of one schema into one frame, in the order given."""
+    return _frame(pa.concat_tables([schema.empty_table(), *(_read(path, schema, what) for path in paths)]))
+
+
+def _read(path: Path, schema: pa.Schema, what: str) -> pa.Table:
+    """Read one file without its metadata, so that files of several cells can be joined."""
+    return fileio.read_table(path, schema, what).replace_schema_metadata(None)
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    """Return an Arrow table as a frame whose integers stay integers."""
+    frame: pd.DataFrame = table.to_pandas(types_mapper=_NULLABLE.get)
+    return frame
+
+
+def _cell(row: Mapping[Any, Any]) -> CellKey:
+    """Return the cell of one row of a score, transition or gap frame."""
+    return CellKey(*(row[name] for name in CellKey._fields))

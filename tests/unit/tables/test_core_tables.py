@@ -1,0 +1,173 @@
+"""Tables 2, 7 and 13 against the cells the paper prints, and where there is nothing to print."""
+
+import dataclasses
+
+import pytest
+
+from readout_audit.errors import AuditError
+from readout_audit.stages import make_tables
+from readout_audit.tables import registry
+from readout_audit.tables.inputs import SOURCES, CellKey, Sources
+
+from .paper_run import (
+    EIGHT,
+    LLAVA,
+    OPTIONS,
+    SPLITS,
+    TRANSITIONS,
+    TWO,
+    paper_scores,
+    paper_transitions,
+    run_of,
+    score_row,
+    transition_rows,
+    write_scores,
+    write_transitions,
+)
+
+OTHER = CellKey("demo-pope", "tiny & co|<b>_%\nx", "fp32", "authors", "inference")
+
+
+def cells(table, *, by):
+    """Index a table's printed rows by the columns named in `by`, each a dictionary of the others."""
+    names = [column.heading for column in table.columns]
+    rows = [dict(zip(names, row, strict=True)) for row in table.texts()]
+    return {tuple(row[name] for name in by): row for row in rows}
+
+
+# The paper's Table 2: two-token P, R, F1, yes-rate, then eight-token, then the gap. The random gap is printed
+# 0.0316 there, a difference of rounded values; 2382/2734 - 2882/3432 = 0.03153... prints 0.0315.
+TABLE_2 = {
+    "adversarial": "0.6307 0.9587 0.7608 0.760 0.8658 0.7827 0.8221 0.452 0.0613",
+    "popular": "0.6797 0.9607 0.7961 0.707 0.9140 0.7940 0.8498 0.434 0.0537",
+    "random": "0.7459 0.9607 0.8397 0.644 0.9652 0.7940 0.8713 0.411 0.0315",
+}
+
+
+def test_table_2_prints_the_papers_cells(tmp_path):
+    table = registry.get("table_02_protocols")(run_of(scores=write_scores(tmp_path, paper_scores())))
+    assert [row[6] for row in table.texts()] == list(SPLITS)
+    for split, row in cells(table, by=["split"]).items():
+        assert " ".join(list(row.values())[8:]) == TABLE_2[split[0]]
+        assert row["n"] == "3000"
+    assert table.n == "3,000 questions per split"
+
+
+def test_table_2_says_why_a_number_is_missing(tmp_path):
+    rows = [
+        score_row(LLAVA, "pope", "adversarial", TWO, tp=0, fp=0, tn=2, fn=2),
+        score_row(LLAVA, "pope", "adversarial", EIGHT, tp=None),
+    ]
+    table = registry.get("table_02_protocols")(run_of(scores=write_scores(tmp_path, rows)))
+    ((_, row),) = cells(table, by=["split"]).items()
+    assert (row[f"{TWO}: P"], row[f"{TWO}: R"], row[f"{TWO}: F1"]) == ("undefined", "0.0000", "0.0000")
+    assert row[f"{EIGHT}: F1"] == row["gap"] == "not_available"
+    assert sum(note.startswith(("undefined:", "not_available:")) for note in table.all_notes()) == 2
+
+
+def test_table_2_counts_unparsed_and_invalid_in_its_notes(tmp_path):
+    rows = [
+        score_row(
+            LLAVA, "pope", "adversarial", readout, tp=1, fp=0, tn=1, fn=0, unparsed_pos=1, invalid_neg=1
+        )
+        for readout in (TWO, EIGHT)
+    ]
+    table = registry.get("table_02_protocols")(run_of(scores=write_scores(tmp_path, rows)))
+    row = cells(table, by=["split"])[("adversarial",)]
+    # One of two positives found, the other unparsed: recall 1/2, F1 2/(2+1); 1 of 3 valid answers is yes.
+    assert (row[f"{TWO}: R"], row[f"{TWO}: F1"], row[f"{TWO}: yes-rate"], row["n"]) == (
+        "0.5000",
+        "0.6667",
+        "0.333",
+        "4",
+    )
+    assert any("unparsed" in note for note in table.notes)
+    assert any("invalid" in note for note in table.notes)
+
+
+def test_blocks_follow_the_files_and_splits_the_options(tmp_path):
+    rows = paper_scores(OTHER, ["random", "adversarial"]) + paper_scores()
+    rows += [score_row(OTHER, "pope", "macro", TWO, tp=None), score_row(OTHER, "repope", "random", TWO, tp=1)]
+    options = dataclasses.replace(OPTIONS, labels=("pope", "repope"), splits=("random", "adversarial"))
+    table = registry.get("table_02_protocols")(run_of(options, scores=write_scores(tmp_path, rows)))
+    assert [(row[1][:4], row[5], row[6]) for row in table.texts()] == [
+        ("tiny", "pope", "random"),
+        ("tiny", "pope", "adversarial"),
+        ("tiny", "repope", "random"),
+        ("llav", "pope", "random"),
+        ("llav", "pope", "adversarial"),
+    ]
+
+
+def test_table_7_prints_the_papers_cells_and_rates(tmp_path):
+    table = registry.get("table_07_transitions")(run_of(transitions=(paper_transitions(tmp_path),)))
+    found = cells(table, by=["split", "label"])
+    group = f"{EIGHT} → {TWO}: "
+    for split, by_label in TRANSITIONS.items():
+        for label, counts in by_label.items():
+            row = found[split, label]
+            shown = [row[f"{group}{move}"] for move in ("yes→yes", "yes→no", "no→yes", "no→no")]
+            assert shown == [str(count) for count in counts]
+            assert (row["n"], row[f"{group}other"]) == ("1500", "0")
+    rates = {
+        label: [found[split, label]["no→yes rate"] for split in SPLITS] for label in ("no", "yes", "both")
+    }
+    assert rates == {
+        "no": ["0.501", "0.409", "0.307"],  # ρ_N: 660/1318, 567/1388, 448/1457
+        "yes": ["0.810", "0.809", "0.809"],  # φ: 264/326, 250/309, 250/309
+        "both": ["0.562", "0.481", "0.395"],  # pooled: 924/1644, 817/1697, 698/1766
+    }
+    assert [found[split, "both"]["agreement"] for split in SPLITS] == ["0.692", "0.728", "0.767"]
+    assert {row["yes→no rate"] for row in found.values()} == {"0.000"}
+
+
+def test_table_7_counts_what_is_neither_yes_nor_no(tmp_path):
+    rows = transition_rows(LLAVA, "random", {"yes": (0, 0, 0, 0), "no": (1, 2, 3, 4)})
+    rows.append(rows[0] | {"label": "no", "decision_from": "unparsed", "decision_to": "unparsed", "n": 5})
+    rows.append(rows[0] | {"label": "no", "decision_from": "unparsed", "decision_to": "yes", "n": 10})
+    table = registry.get("table_07_transitions")(run_of(transitions=(write_transitions(tmp_path, rows),)))
+    found = cells(table, by=["label"])
+    no = found[("no",)]
+    assert (no[f"{EIGHT} → {TWO}: other"], no["n"]) == ("15", "25")
+    # 3 of the 7 no answers become yes, 2 of the 3 yes answers no; 1 + 4 + 5 of 25 are alike.
+    assert (no["no→yes rate"], no["yes→no rate"], no["agreement"]) == ("0.429", "0.667", "0.400")
+    assert found[("yes",)]["no→yes rate"] == found[("yes",)]["agreement"] == "undefined"
+
+
+def test_table_7_reads_only_the_pair_asked_for(tmp_path):
+    rows = transition_rows(LLAVA, "random", TRANSITIONS["random"])
+    rows += [row | {"readout_to": "string_parse", "n": 7} for row in rows]
+    table = registry.get("table_07_transitions")(run_of(transitions=(write_transitions(tmp_path, rows),)))
+    assert [row["n"] for row in cells(table, by=["label"]).values()] == ["1500", "1500", "3000"]
+
+
+def test_table_13_prints_the_papers_cells(tmp_path):
+    table = registry.get("table_13_confusion")(run_of(scores=write_scores(tmp_path, paper_scores())))
+    found = cells(table, by=["split"])
+    assert [[row[name] for name in ("TP", "FP", "TN", "FN", "n")] for row in found.values()] == [
+        ["1174", "182", "1318", "326", "3000"],
+        ["1191", "112", "1388", "309", "3000"],
+        ["1191", "43", "1457", "309", "3000"],
+    ]
+
+
+def test_the_stage_writes_the_same_bytes_twice(tmp_path):
+    sources = Sources(scores=write_scores(tmp_path, paper_scores(OTHER) + paper_scores()))
+    written = []
+    for attempt in ("a", "b"):
+        outputs = {suffix: tmp_path / attempt / f"t.{suffix}" for suffix in ("csv", "md", "tex")}
+        make_tables.run("table_02_protocols", sources, OPTIONS, outputs)
+        written.append([path.read_bytes() for path in outputs.values()])
+    assert written[0] == written[1]
+    assert all(b"\r" not in text for text in written[0])
+
+
+@pytest.mark.parametrize("name", sorted(registry.TABLES))
+def test_every_table_is_registered_with_known_needs_and_renders_without_rows(name, tmp_path):
+    assert set(registry.entry(name).needs) <= set(SOURCES)
+    assert registry.entry(name).module.endswith(name)
+
+
+def test_an_unknown_table_is_one_sentence(tmp_path):
+    with pytest.raises(AuditError, match="no table 'table_99'"):
+        make_tables.run("table_99", Sources(), OPTIONS, {})
