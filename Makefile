@@ -1,0 +1,50 @@
+# make demo    set up, run the whole pipeline on the small models, rebuild the paper's core tables
+# make test    set up, run the tests
+# make lint    style, types, workflow lint
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+# Paths are taken from the environment that `make` builds, not from the caller's shell.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+SNAKEMAKE := snakemake all --cores 2 --configfile
+
+.PHONY: setup demo test test-fast lint bench clean
+
+setup: $(STAMP)
+
+# The stamp is written last: an environment that was interrupted is built again.
+$(STAMP): pyproject.toml requirements.lock
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --requirement requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(SNAKEMAKE) config/demo.yaml
+	$(SNAKEMAKE) config/paper-counts.yaml
+	@readout-audit headline demo paper-counts
+
+test: $(STAMP)
+	pytest
+
+test-fast: $(STAMP)
+	pytest -m "not slow and not dag"
+
+lint: $(STAMP)
+	ruff check .
+	ruff format --check .
+	mypy
+	snakefmt --check Snakefile workflow
+	snakemake --lint
+
+bench: $(STAMP)
+	python benchmarks/run.py
+
+# What the runs made; the environment and fetched files stay.
+clean:
+	rm -rf results figures paper_tables logs

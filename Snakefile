@@ -1,0 +1,28 @@
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config/models.yaml"
+configfile: "config/templates.yaml"
+configfile: "config/datasets.yaml"
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/demo.smk"
+include: "workflow/rules/fetch.smk"
+include: "workflow/rules/questions.smk"
+include: "workflow/rules/inference.smk"
+include: "workflow/rules/readouts.smk"
+include: "workflow/rules/gap.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        rules.tables.input,
+        rules.figures.input,
+        rules.scores.input,

@@ -1,0 +1,65 @@
+"""From Snakemake's configuration dictionary to a checked plan, or one sentence."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from readout_audit.config.checks import CHECKS, Known
+from readout_audit.config.plan import Plan
+from readout_audit.config.schema import check_against_schema
+from readout_audit.errors import AuditError
+
+PARTS = ("models", "templates", "datasets")
+"""The definition files: `known_<part>` is checked against `<part>.schema.yaml`."""
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML that refuses a key written twice, which YAML itself settles silently in favour of the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for position, key in enumerate(keys):
+            if key in keys[:position]:
+                line = node.value[position][0].start_mark.line + 1
+                raise AuditError(
+                    f"config: {node.start_mark.name}, line {line}: key {key!r} stands twice; keep one."
+                )
+        return super().construct_mapping(node, deep)
+
+
+def check_files(paths: list[Path]) -> None:
+    """Raise an `AuditError` for a configuration file that is no YAML dictionary or repeats a key."""
+    for path in paths:
+        try:
+            with path.open(encoding="utf-8") as stream:
+                value = yaml.load(stream, Loader=_StrictLoader)
+        except OSError as error:
+            raise AuditError(f"config: {path} cannot be read ({error.strerror}).") from error
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise AuditError(f"config: {path} is not valid YAML: {' '.join(str(error).split())}.") from error
+        if not isinstance(value, dict):
+            raise AuditError(f"config: {path} holds no keys; it must be a YAML dictionary.")
+
+
+def load_plan(config: Mapping[str, Any], schemas: Path, known: Known) -> Plan:
+    """Return the plan of a configuration.
+
+    Args:
+        config: the merged configuration.
+        schemas: folder of the JSON schemas.
+        known: the names in the package's registries.
+
+    Raises:
+        AuditError: one sentence for the first fault.
+    """
+    for part in PARTS:
+        check_against_schema(
+            config.get(f"known_{part}", {}), schemas / f"{part}.schema.yaml", f"known_{part}."
+        )
+    check_against_schema(dict(config), schemas / "run.schema.yaml", "")
+    for check in CHECKS:
+        for fault in check(config, known):
+            raise AuditError(f"config: {fault}")
+    return Plan(config)

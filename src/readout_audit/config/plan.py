@@ -1,0 +1,132 @@
+"""A checked run configuration, as the rules read it: cells, settings and the names that wildcards may take."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from readout_audit.fileio import canonical_json
+
+
+class Cell(NamedTuple):
+    """What one record file is about: a model at a precision under a template, asked one release."""
+
+    dataset: str
+    model: str
+    precision: str
+    template: str
+
+    @property
+    def path(self) -> str:
+        """The cell as a relative path, as it stands in every results folder."""
+        return "/".join(self)
+
+    def described(self, source: str) -> dict[str, str]:
+        """Return the cell and its source as the leading columns of the result tables."""
+        return {**self._asdict(), "source": source}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run, checked: every name in it is known and every file it needs can be made or is there."""
+
+    config: Mapping[str, Any]
+
+    @property
+    def run(self) -> str:
+        """Name of the run."""
+        return str(self.config["run"])
+
+    @property
+    def source(self) -> str:
+        """Where decisions come from: inference, files, published or counts."""
+        return str(self.config["records_from"])
+
+    @cached_property
+    def asked(self) -> tuple[tuple[str, str, str], ...]:
+        """Every (model, precision, template) of the run, in the order of the configuration."""
+        crossed = [
+            (model, precision, template)
+            for model in self.config["models"]
+            for precision in self.config["precisions"]
+            for template in self.config["templates"]
+        ]
+        extra = [split_cell(text) for text in self.config["extra_cells"]]
+        return tuple(dict.fromkeys([*crossed, *extra]))
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every cell of the run: each release under each (model, precision, template)."""
+        return tuple(Cell(dataset, *asked) for dataset in self.config["datasets"] for asked in self.asked)
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """Every model that is asked, the reference model included."""
+        return tuple(dict.fromkeys([*(model for model, _, _ in self.asked), self.config["reference_model"]]))
+
+    @property
+    def n_shards(self) -> int:
+        """Number of jobs that one cell's inference is divided into."""
+        return int(self.config["inference"]["shards"])
+
+    def model(self, name: str) -> Mapping[str, Any]:
+        """Return a model's entry of models.yaml."""
+        entry: Mapping[str, Any] = self.config["known_models"][name]
+        return entry
+
+    def checkpoint(self, model: str) -> str:
+        """Return the folder of a model's weights and tokenizer: its own, or where they are fetched to."""
+        folder = self.model(model)["folder"]
+        return str(folder) if folder else f"resources/fetched/models/{model}"
+
+    def templates(self, model: str) -> str:
+        """Return the prompts of a model that this run uses, as canonical JSON."""
+        known = self.config["known_templates"][model]
+        used = {template for name, _, template in self.asked if name == model}
+        return canonical_json({name: known[name] for name in sorted(used)})
+
+    def settings(self, model: str, precision: str, template: str) -> str:
+        """Return everything that determines a model's answers, as canonical JSON (the code apart)."""
+        inference = dict(self.config["inference"])
+        entry = self.model(model)
+        own = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+        return canonical_json(
+            {
+                "model": model,
+                "repository": entry["repository"],
+                "folder": entry["folder"],
+                "revision": entry["revision"],
+                "adapter": entry["adapter"],
+                "precision": precision,
+                "compute_dtype": own.get(precision, inference["compute_dtype"]),
+                "template": {"name": template, **self.config["known_templates"][model][template]},
+                "image_mode": inference["image_mode"],
+                "attention": inference["attention"],
+                "engine": {"name": inference["engine"], "batch_size": inference["batch_size"]},
+                "max_new_tokens": inference["max_new_tokens"],
+            }
+        )
+
+    def records_folder(self) -> str:
+        """Return the folder that records/ and questions/ are read from."""
+        return str(self.config["records_folder"]) if self.source == "files" else f"results/{self.run}"
+
+    @property
+    def needs_gpu(self) -> int:
+        """GPUs that one inference job takes: none where the run says cpu."""
+        return 0 if self.config.get("inference", {}).get("device") == "cpu" else 1
+
+
+def split_cell(text: str) -> tuple[str, str, str]:
+    """Return the parts of a "model/precision/template" text (checked to be three before a plan is made)."""
+    model, precision, template = text.split("/")
+    return model, precision, template
+
+
+def missing_records(plan: Plan) -> list[Path]:
+    """Return the record and question files that a `files` run names and that are not there."""
+    folder = Path(plan.records_folder())
+    wanted = [folder / "records" / f"{cell.path}.parquet" for cell in plan.cells]
+    wanted += [folder / "questions" / f"{dataset}.parquet" for dataset in plan.config["datasets"]]
+    return [path for path in wanted if not path.is_file()]

@@ -1,0 +1,46 @@
+"""The one call with which the workflow begins: its configuration, checked, or one sentence and the end."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from readout_audit.config.checks import Known
+from readout_audit.config.load import check_files, load_plan
+from readout_audit.config.wiring import Wiring
+from readout_audit.errors import AuditError
+from readout_audit.figures.registry import FIGURES
+from readout_audit.inference.registry import ENGINES
+from readout_audit.models.registry import ADAPTERS
+from readout_audit.readouts.registry import READOUTS
+from readout_audit.tables.registry import TABLES
+
+
+def known_names(config: Mapping[str, Any]) -> Known:
+    """Return the names that the registries know; nothing they name is imported."""
+    entries = {**TABLES, **FIGURES}
+    return Known(
+        adapters=frozenset(ADAPTERS),
+        engines=frozenset(ENGINES),
+        readouts=frozenset(READOUTS),
+        tables=frozenset(TABLES),
+        figures=frozenset(FIGURES),
+        order_bound=frozenset(name for name, entry in entries.items() if "order" in entry.needs),
+        counted_models=frozenset(config.get("known_published", {})),
+    )
+
+
+def prepare(config: Mapping[str, Any], files: Sequence[str], workflow_folder: str) -> Wiring:
+    """Return the checked plan of a run; on a fault print one sentence and end the process with status 1.
+
+    Args:
+        config: Snakemake's merged configuration.
+        files: the configuration files it was merged from.
+        workflow_folder: folder of the Snakefile.
+    """
+    try:
+        check_files([Path(file) for file in files])
+        plan = load_plan(config, Path(workflow_folder) / "workflow/schemas", known_names(config))
+    except AuditError as error:
+        sys.exit(f"error: {error}")
+    return Wiring(plan.config)

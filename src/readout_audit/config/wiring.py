@@ -1,0 +1,279 @@
+"""What the rules ask the plan: the files, arguments and digests that belong to a job's wildcards.
+
+Every method takes Snakemake's wildcards (any object with the names as attributes), so a rule can name it
+as an input or parameter function. Nothing here imports Snakemake.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from readout_audit.config.plan import Cell, Plan
+from readout_audit.digest import code_digest
+from readout_audit.figures.registry import entry as figure_entry
+from readout_audit.fileio import canonical_json
+from readout_audit.inference.registry import module_of as engine_module
+from readout_audit.models.registry import module_of as adapter_module
+from readout_audit.readouts.registry import module_of as readout_module
+from readout_audit.tables.registry import entry as table_entry
+
+PACKAGE_PREFIX = "readout_audit."
+FETCHED = "resources/fetched"
+"""Where fetched files lie, under the same relative paths as in a mirror; shared by all runs."""
+
+
+class Wildcards(Protocol):
+    """The wildcards of a job; a rule has only some of them."""
+
+    dataset: str
+    model: str
+    precision: str
+    template: str
+    labels: str
+
+
+class Wiring(Plan):
+    """A checked plan with the questions that rules ask of it."""
+
+    @staticmethod
+    def choice(names: Iterable[str]) -> str:
+        """Return a regular expression for exactly these names, as a wildcard constraint."""
+        return "|".join(re.escape(name) for name in names)
+
+    def cell_files(self, pattern: str) -> list[str]:
+        """Return one path per cell of the run from a pattern with {run} and {cell}."""
+        return [pattern.replace("{run}", self.run).replace("{cell}", cell.path) for cell in self.cells]
+
+    # Questions and label sets
+
+    def split_files(self, entry: Mapping[str, Any]) -> dict[str, str]:
+        """Return split -> file of a release or label set, for the splits of this run."""
+        return {split: self._file(entry["splits"][split]) for split in self.config["splits"]}
+
+    def _file(self, described: Mapping[str, Any]) -> str:
+        """Return where a described file lies: made by this run, or fetched."""
+        if "path" in described:
+            return str(described["path"]).replace("{run}", self.run)
+        return f"{FETCHED}/{described['mirror']}"
+
+    def release(self, dataset: str) -> Mapping[str, Any]:
+        """Return a release's entry of datasets.yaml."""
+        entry: Mapping[str, Any] = self.config["known_datasets"][dataset]
+        return entry
+
+    def label_set(self, name: str) -> Mapping[str, Any]:
+        """Return a label set's entry of datasets.yaml."""
+        entry: Mapping[str, Any] = self.config["known_labels"][name]
+        return entry
+
+    def question_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the question files of a release."""
+        return list(self.split_files(self.release(wildcards.dataset)).values())
+
+    def question_arguments(self, wildcards: Wildcards) -> str:
+        """Return the arguments of build_questions that name a release's splits and their hashes."""
+        return self._arguments(self.release(wildcards.dataset))
+
+    def label_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of a label set."""
+        return list(self.split_files(self.label_set(wildcards.labels)).values())
+
+    def label_arguments(self, wildcards: Wildcards) -> str:
+        """Return the arguments of build_questions that name a label set's splits and their hashes."""
+        return self._arguments(self.label_set(wildcards.labels))
+
+    def _arguments(self, entry: Mapping[str, Any]) -> str:
+        """Return --namespace, --split and --sha256 of a release or label set."""
+        files = self.split_files(entry)
+        hashes = {split: entry["splits"][split]["sha256"] for split in files}
+        words = ["--namespace", entry["image_namespace"], "--split"]
+        words += [f"{split}={file}" for split, file in files.items()]
+        known = [f"{split}={value}" for split, value in hashes.items() if value]
+        return shlex.join([*words, *(["--sha256", *known] if known else [])])
+
+    def label_tables(self, wildcards: Wildcards) -> list[str]:
+        """Return the tables of the label sets that a run scores against beside the release's own."""
+        return [f"results/{self.run}/labels/{name}.parquet" for name in self.further_labels]
+
+    @property
+    def further_labels(self) -> list[str]:
+        """The label sets of the run beside the release's own."""
+        return [name for name in self.config["labels"] if name != "pope"]
+
+    def published_entry(self, model: str) -> Mapping[str, Any]:
+        """Return the entry of a model's published decisions in datasets.yaml."""
+        entry: Mapping[str, Any] = self.config["known_published"][model]
+        return entry
+
+    def published_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the published decision files of a model, in the order of the run's splits."""
+        return list(self.split_files(self.published_entry(wildcards.model)).values())
+
+    # Models
+
+    def checkpoint_folder(self, wildcards: Wildcards) -> str:
+        """Return the folder of a model's weights and tokenizer."""
+        return self.checkpoint(wildcards.model)
+
+    def checkpoint_files(self, wildcards: Wildcards) -> list[str]:
+        """Return what stands for a checkpoint in the graph: its files, or the manifest of a fetched one."""
+        if self.model(wildcards.model)["folder"] is None:
+            return [f"{FETCHED}/models/{wildcards.model}.json"]
+        folder = Path(self.checkpoint(wildcards.model))
+        return sorted(
+            str(file) for file in folder.iterdir() if file.suffix in {".json", ".safetensors", ".jinja"}
+        )
+
+    def template_json(self, wildcards: Wildcards) -> str:
+        """Return the prompts of a model that this run uses, as canonical JSON."""
+        return self.templates(wildcards.model)
+
+    def settings_json(self, wildcards: Wildcards) -> str:
+        """Return everything that determines a cell's answers, as canonical JSON."""
+        return self.settings(wildcards.model, wildcards.precision, wildcards.template)
+
+    # Images
+
+    def image_folder(self, wildcards: Wildcards) -> str:
+        """Return the folder of a release's pictures."""
+        images = self.config["known_images"][self.release(wildcards.dataset)["images"]]
+        if "path" in images:
+            return str(images["path"]).replace("{run}", self.run)
+        own = self.config[images["folder_key"]] if images["folder_key"] else None
+        return str(own or images["fetched"])
+
+    def image_marker(self, wildcards: Wildcards) -> str:
+        """Return what stands for a release's pictures in the graph: their folder or the fetched list."""
+        images = self.release(wildcards.dataset)["images"]
+        if "path" in self.config["known_images"][images]:
+            return self.image_folder(wildcards)
+        return f"results/{self.run}/images/{images}.json"
+
+    def image_questions(self, wildcards: Any) -> list[str]:
+        """Return the question tables whose pictures belong to an image set."""
+        return [
+            f"results/{self.run}/questions/{dataset}.parquet"
+            for dataset in self.config["datasets"]
+            if self.release(dataset)["images"] == wildcards.images
+        ]
+
+    # Arguments of the fetch stages
+
+    def fetch_arguments(self, wildcards: Any) -> str:
+        """Return where a file of datasets.yaml comes from, as arguments of fetch_file."""
+        described = self._by_mirror_path[wildcards.path]
+        words = ["--url", described["url"], "--mirror-path", described["mirror"], *self._mirror_words]
+        return shlex.join([*words, *(["--sha256", described["sha256"]] if described["sha256"] else [])])
+
+    @cached_property
+    def _by_mirror_path(self) -> dict[str, Mapping[str, Any]]:
+        """Every file of datasets.yaml by its path inside a mirror."""
+        entries = [
+            entry
+            for key in ("known_datasets", "known_labels", "known_published")
+            for entry in self.config[key].values()
+        ]
+        files = [described for entry in entries for described in entry["splits"].values()]
+        return {described["mirror"]: described for described in files if "mirror" in described}
+
+    @property
+    def _mirror_words(self) -> list[str]:
+        """The mirror folder as arguments, if there is one."""
+        return ["--mirror", self.config["mirror"]] if self.config["mirror"] else []
+
+    def image_arguments(self, wildcards: Any) -> str:
+        """Return where an image set comes from, as arguments of fetch_images."""
+        images = self.config["known_images"][wildcards.images]
+        own = self.config[images["folder_key"]] if images["folder_key"] else None
+        words = ["--mirror-pattern", images["mirror"], "--folder", images["fetched"], *self._mirror_words]
+        words += ["--url-pattern", images["url"]] if images["url"] else []
+        return shlex.join([*words, *(["--own", own] if own else [])])
+
+    def model_arguments(self, wildcards: Wildcards) -> str:
+        """Return where a checkpoint comes from, as arguments of fetch_model."""
+        entry = self.model(wildcards.model)
+        words = ["--repository", entry["repository"], *self._mirror_words]
+        words += ["--revision", entry["revision"]] if entry["revision"] else []
+        return shlex.join([*words, *(["--pickled"] if entry["pickled"] else [])])
+
+    # Tables and figures
+
+    def table_sources(self, wildcards: Any) -> dict[str, list[str]]:
+        """Return the files of the run that a table reads, by kind."""
+        return self._sources(table_entry(wildcards.table).needs)
+
+    def figure_sources(self, wildcards: Any) -> dict[str, list[str]]:
+        """Return the files of the run that a figure reads, by kind."""
+        return self._sources(figure_entry(wildcards.figure).needs)
+
+    def table_arguments(self, wildcards: Any) -> str:
+        """Return a table's files as arguments of make_tables."""
+        return _source_arguments(self.table_sources(wildcards))
+
+    def figure_arguments(self, wildcards: Any) -> str:
+        """Return a figure's files as arguments of draw_figures."""
+        return _source_arguments(self.figure_sources(wildcards))
+
+    def _sources(self, needs: Iterable[str]) -> dict[str, list[str]]:
+        """Return the files of each kind that a table or figure needs and that this run has."""
+        cellwise = {
+            kind: self.cell_files(f"results/{{run}}/{kind}/{{cell}}.parquet")
+            for kind in ("transitions", "gap", "decisions")
+        }
+        tokens = [f"results/{self.run}/tokens/{model}.json" for model in self.models]
+        every = {
+            "scores": [f"results/{self.run}/scores.parquet"],
+            **cellwise,
+            "tokens": tokens if self.source == "inference" else [],
+        }
+        return {kind: every[kind] for kind in needs if every.get(kind)}
+
+    def table_options(self, wildcards: Any) -> str:
+        """Return what of the run a table shows and in which order, as canonical JSON."""
+        readout_from, readout_to = self.config["gap_pair"]
+        models = list(dict.fromkeys(cell.model for cell in self.cells))
+        return canonical_json(
+            {
+                "splits": self.config["splits"],
+                "models": models,
+                "labels": self.config["labels"],
+                "readout_from": readout_from,
+                "readout_to": readout_to,
+                "reference_model": self.config["reference_model"],
+            }
+        )
+
+    def table_digest(self, wildcards: Any) -> str:
+        """Return the digest of the code that makes a table."""
+        return code_digest("make_tables", table_entry(wildcards.table).module.removeprefix(PACKAGE_PREFIX))
+
+    def figure_digest(self, wildcards: Any) -> str:
+        """Return the digest of the code that draws a figure."""
+        return code_digest("draw_figures", figure_entry(wildcards.figure).module.removeprefix(PACKAGE_PREFIX))
+
+    # Digests of code that a registry chooses
+
+    def inference_digest(self, wildcards: Wildcards) -> str:
+        """Return the digest of the code that asks a model: the stage, its adapter and the engine."""
+        adapter = adapter_module(self.model(wildcards.model)["adapter"])
+        engine = engine_module(self.config["inference"]["engine"])
+        return code_digest("ask_model", *(name.removeprefix(PACKAGE_PREFIX) for name in (adapter, engine)))
+
+    @property
+    def readout_digest(self) -> str:
+        """The digest of the code that decides: the stage and the readouts of the run."""
+        modules = {readout_module(name).removeprefix(PACKAGE_PREFIX) for name in self.config["readouts"]}
+        return code_digest("decide", *sorted(modules))
+
+    def described(self, wildcards: Wildcards) -> dict[str, str]:
+        """Return a job's cell and the run's source, as the leading columns of the result tables."""
+        cell = Cell(wildcards.dataset, wildcards.model, wildcards.precision, wildcards.template)
+        return cell.described(self.source)
+
+
+def _source_arguments(sources: Mapping[str, list[str]]) -> str:
+    """Return files by kind as command-line arguments."""
+    return shlex.join([word for kind, files in sources.items() for word in (f"--{kind}", *files)])

@@ -1,0 +1,28 @@
+"""The checked plan of this run, and the names that wildcards may take."""
+
+import os
+import sys
+from pathlib import Path
+
+from readout_audit.config.preparation import prepare
+from readout_audit.digest import code_digest
+
+# Jobs find the interpreter that runs Snakemake also where its folder is not on PATH.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+PLAN = prepare(config, workflow.configfiles, workflow.basedir)
+
+
+wildcard_constraints:
+    run=PLAN.choice([PLAN.run]),
+    dataset=PLAN.choice(PLAN.config["known_datasets"]),
+    model=PLAN.choice(PLAN.config["known_models"]),
+    precision="fp32|bf16|fp16|int8|nf4",
+    template="[A-Za-z0-9][A-Za-z0-9._-]*",
+    shard="[0-9]+",
+    shards=str(PLAN.n_shards),
+    table=PLAN.choice(PLAN.config["tables"]),
+    figure=PLAN.choice(PLAN.config["figures"]),
+    labels=PLAN.choice(PLAN.config["known_labels"]),
+    images=PLAN.choice(PLAN.config["known_images"]),
+    path="(pope|repope|published)/.+[.]json",

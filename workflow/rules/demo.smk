@@ -1,0 +1,42 @@
+"""The demo's pictures and questions, and the training of its models.
+
+make_demo_world   -> results/{run}/world/: pictures, COCO-format annotation, POPE-format questions
+train_demo_model  -> results/retrained/{model}/: a checkpoint; the shipped ones lie in resources/demo/models/
+"""
+
+
+rule make_demo_world:
+    output:
+        annotations="results/{run}/world/annotations.json",
+        images=directory("results/{run}/world/images"),
+        questions=expand(
+            "results/{{run}}/world/demo_pope_{split}.json", split=["random", "popular", "adversarial"]
+        ),
+    params:
+        folder="results/{run}/world",
+        code=code_digest("make_demo_world"),
+    log:
+        "logs/{run}/make_demo_world.log",
+    benchmark:
+        "results/{run}/benchmarks/make_demo_world.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    shell:
+        "python -m readout_audit.stages.make_demo_world --output {params.folder:q} --log {log:q}"
+
+
+# Asked for by name only, e.g. `snakemake results/retrained/tiny-llava`: the demo uses the shipped checkpoints.
+rule train_demo_model:
+    output:
+        directory("results/retrained/{model}"),
+    params:
+        code=code_digest("train_demo"),
+    log:
+        "logs/retrained/{model}.log",
+    benchmark:
+        "results/benchmarks/train_{model}.tsv"
+    threads: 2
+    conda:
+        "../../envs/cpu.yaml"
+    shell:
+        "python -m readout_audit.stages.train_demo --model {wildcards.model:q} --output {output:q} --log {log:q}"

@@ -1,0 +1,84 @@
+"""Asking the models: the only rules that need a GPU (or a small model and patience).
+
+map_tokens     <- a checkpoint's tokenizer      -> results/{run}/tokens/{model}.json: which ids say yes and no
+ask_model      <- questions, pictures, weights  -> results/{run}/shards/…: raw logits of a share of the pictures
+merge_shards   <- shards                        -> results/{run}/records/…: one row per distinct question
+
+Answers are kept by question in results/.parts/ as they come, whatever the shard: a killed job loses the few
+in flight, and nothing is asked twice under the same model, settings and code.
+"""
+
+
+rule map_tokens:
+    input:
+        checkpoint=PLAN.checkpoint_files,
+    output:
+        "results/{run}/tokens/{model}.json",
+    params:
+        checkpoint=PLAN.checkpoint_folder,
+        templates=PLAN.template_json,
+        code=code_digest("map_tokens"),
+    log:
+        "logs/{run}/map_tokens/{model}.log",
+    benchmark:
+        "results/{run}/benchmarks/map_tokens/{model}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    shell:
+        "python -m readout_audit.stages.map_tokens --model {wildcards.model:q} --tokenizer {params.checkpoint:q}"
+        " --templates {params.templates:q} --output {output:q} --log {log:q}"
+
+
+rule ask_model:
+    input:
+        questions="results/{run}/questions/{dataset}.parquet",
+        images=PLAN.image_marker,
+        checkpoint=PLAN.checkpoint_files,
+        tokens="results/{run}/tokens/{model}.json",
+        reference="results/{run}/tokens/" + PLAN.config["reference_model"] + ".json",
+    output:
+        "results/{run}/shards/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.parquet",
+    params:
+        checkpoint=PLAN.checkpoint_folder,
+        images=PLAN.image_folder,
+        settings=PLAN.settings_json,
+        device=PLAN.config["inference"]["device"],
+        code=PLAN.inference_digest,
+    log:
+        "logs/{run}/ask_model/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.log",
+    benchmark:
+        "results/{run}/benchmarks/ask_model/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.tsv"
+    threads: 2
+    resources:
+        gpu=PLAN.needs_gpu,
+    conda:
+        "../../envs/cuda.yaml"
+    shell:
+        "python -m readout_audit.stages.ask_model --settings {params.settings:q} --questions {input.questions:q}"
+        " --images {params.images:q} --checkpoint {params.checkpoint:q} --tokens {input.tokens:q}"
+        " --reference-tokens {input.reference:q} --parts results/.parts --shard {wildcards.shard}"
+        " --of {wildcards.shards} --code {params.code:q} --device {params.device} --output {output:q} --log {log:q}"
+
+
+rule merge_shards:
+    input:
+        questions="results/{run}/questions/{dataset}.parquet",
+        shards=expand(
+            "results/{{run}}/shards/{{dataset}}/{{model}}/{{precision}}/{{template}}/{shard}-of-{shards}.parquet",
+            shard=range(1, PLAN.n_shards + 1),
+            shards=PLAN.n_shards,
+        ),
+    output:
+        records="results/{run}/records/{dataset}/{model}/{precision}/{template}.parquet",
+        manifest="results/{run}/records/{dataset}/{model}/{precision}/{template}.manifest.json",
+    params:
+        code=code_digest("merge_shards"),
+    log:
+        "logs/{run}/merge_shards/{dataset}/{model}/{precision}/{template}.log",
+    benchmark:
+        "results/{run}/benchmarks/merge_shards/{dataset}/{model}/{precision}/{template}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    shell:
+        "python -m readout_audit.stages.merge_shards --shards {input.shards:q} --questions {input.questions:q}"
+        " --output {output.records:q} --log {log:q}"

@@ -1,0 +1,48 @@
+"""Question tables: one row per (split, question), with a uid that means the same question in every release.
+
+build_questions   <- a release's files as published (or the demo's)
+                  -> results/{run}/questions/{dataset}.parquet, and a report of rows, distinct questions and typos
+build_labels      <- a label set's files -> results/{run}/labels/{labels}.parquet, in the same form
+"""
+
+
+rule build_questions:
+    input:
+        files=PLAN.question_files,
+    output:
+        table="results/{run}/questions/{dataset}.parquet",
+        report="results/{run}/questions/{dataset}.json",
+    params:
+        arguments=PLAN.question_arguments,
+        code=code_digest("build_questions"),
+    log:
+        "logs/{run}/build_questions/{dataset}.log",
+    benchmark:
+        "results/{run}/benchmarks/build_questions/{dataset}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    shell:
+        "python -m readout_audit.stages.build_questions --dataset {wildcards.dataset:q}"
+        " {params.arguments} --known config/datasets.yaml"
+        " --output {output.table:q} --report {output.report:q} --log {log:q}"
+
+
+rule build_labels:
+    input:
+        files=PLAN.label_files,
+    output:
+        table="results/{run}/labels/{labels}.parquet",
+        report="results/{run}/labels/{labels}.json",
+    params:
+        arguments=PLAN.label_arguments,
+        code=code_digest("build_questions"),
+    log:
+        "logs/{run}/build_labels/{labels}.log",
+    benchmark:
+        "results/{run}/benchmarks/build_labels/{labels}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    shell:
+        "python -m readout_audit.stages.build_questions --dataset {wildcards.labels:q}"
+        " {params.arguments} --known config/datasets.yaml"
+        " --output {output.table:q} --report {output.report:q} --log {log:q}"

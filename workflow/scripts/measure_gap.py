@@ -1,0 +1,15 @@
+"""Wires the rule `measure_gap` to `readout_audit.stages.measure_gap`."""
+
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from readout_audit.logs import script_log
+from readout_audit.stages import measure_gap
+
+with script_log(snakemake.log):
+    measure_gap.run(
+        decisions=Path(snakemake.input.decisions),
+        transitions_output=Path(snakemake.output.transitions),
+        gap_output=Path(snakemake.output.gap),
+    )
