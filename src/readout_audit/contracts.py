@@ -119,7 +119,7 @@ _COUNTS = (
 )
 _RATES = (
     "f1",
-    "precision",
+    "precision_rate",  # TP / (TP + FP); `precision` is the cell's number format
     "recall",
     "accuracy",
     "yes_rate",

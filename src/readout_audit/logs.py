@@ -68,7 +68,7 @@ def stage_main(main: Callable[[Sequence[str]], int], argv: Sequence[str] | None 
 
 @contextmanager
 def script_log(log: Sequence[str]) -> Iterator[logging.Logger]:
-    """Like `logging_to`, for workflow scripts: `log` is the rule's log list; an `AuditError` ends the script."""
+    """Like `logging_to`, for workflow scripts; `log` is the rule's list, an `AuditError` ends the script."""
     try:
         with logging_to(Path(log[0]) if log else None) as logger:
             yield logger

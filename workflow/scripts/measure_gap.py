@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from snakemake.script import snakemake
-
 from readout_audit.logs import script_log
 from readout_audit.stages import measure_gap
 
