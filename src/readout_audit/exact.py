@@ -25,7 +25,7 @@ ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 UNDEFINED = "undefined"
 """What `printed` returns for a ratio of zero to zero: never a number."""
 
-_DECIMAL = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(%?)", re.ASCII)
+_DECIMAL = re.compile(r"([+-]?)([0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(%?)")
 
 
 class Interval(NamedTuple):
@@ -51,20 +51,33 @@ class PrintedValue:
         digits: the number in units of its last printed digit (8960 for "0.8960" and for "89.60" in percent).
         decimals: digits after the point on the fraction's scale (4 for both); a percent adds two.
         text: the number as typed, for messages.
+        percent: whether it was typed in percent.
     """
 
     digits: int
     decimals: int
     text: str
+    percent: bool = False
 
     @property
     def value(self) -> Fraction:
         """The printed number itself."""
         return Fraction(self.digits, 10**self.decimals)
 
+    @property
+    def unit(self) -> Fraction:
+        """One unit of the last printed digit."""
+        return Fraction(1, 10**self.decimals)
+
     def interval(self, rounding: Rounding = "either") -> Interval:
         """Return the rationals that print as this number."""
         return _interval(self.digits, self.decimals, rounding)
+
+    def like(self, value: Fraction | None) -> str:
+        """Return an exact value as it would be printed in this number's place, halves away from zero."""
+        if value is None or not self.percent:
+            return printed(value, self.decimals)
+        return printed(100 * value, self.decimals - 2)
 
 
 def round_half_up(value: Fraction | int, decimals: int) -> Decimal:
@@ -180,4 +193,4 @@ def read_printed(
     if digits > 10 ** (places + shift):
         remedy = "it is over 100%" if percent else "if it is in percent, say so with --percent"
         raise AuditError(f"{what}: {text.strip()} is over 1; {remedy}.")
-    return PrintedValue(-digits if sign == "-" else digits, places + shift, text.strip())
+    return PrintedValue(-digits if sign == "-" else digits, places + shift, text.strip(), percent)

@@ -163,6 +163,7 @@ def test_read_printed(text, options, expected):
         (".", {}, "not a plain decimal"),
         ("nan", {}, "not a plain decimal"),
         ("1e-1", {}, "not a plain decimal"),
+        ("0." + "0" * 5000, {}, "not a plain decimal"),
         ("٠.٥", {}, "not a plain decimal"),
         ("-0.1", {}, "negative"),
         ("89.63", {}, "--percent"),
@@ -176,6 +177,14 @@ def test_read_printed_refuses_in_one_sentence(text, options, message):
         read_printed(text, "rows.csv, row 3, precision", **options)
     assert str(caught.value).startswith("rows.csv, row 3, precision: ")
     assert "\n" not in str(caught.value)
+
+
+def test_a_value_is_shown_in_the_place_of_a_printed_one():
+    third = Fraction(1, 3)
+    assert read_printed("0.8960", "f1").like(third) == "0.3333"
+    assert read_printed("89.6", "f1", percent=True).like(third) == "33.3"
+    assert read_printed("90%", "f1").like(third) == "33"
+    assert read_printed("90%", "f1").like(None) == "undefined"
 
 
 def test_interval_of_a_printed_value():

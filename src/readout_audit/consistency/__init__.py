@@ -1,0 +1,1 @@
+"""Can printed scores come from one confusion matrix? Answered in exact arithmetic."""
