@@ -1,0 +1,1 @@
+"""Counts, rates and intervals of yes/no answers."""
