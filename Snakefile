@@ -20,6 +20,10 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 
 
+onstart:
+    check_start(PLAN, workflow)
+
+
 rule all:
     default_target: True
     input:

@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+from readout_audit.config.onstart import check_start
 from readout_audit.config.preparation import prepare
 from readout_audit.digest import code_digest
 

@@ -1,0 +1,90 @@
+"""What has to be there before the first job runs: checked after the graph is known, and only for what is due.
+
+Each check gives one sentence or nothing. They run on the machine where Snakemake runs, so a GPU is asked
+for only if the jobs run there too; on a cluster the job itself looks.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from readout_audit.config.wiring import FETCHED, Wiring
+from readout_audit.fetch.preflight import check_disk_space, check_source
+
+GPU_RULES = frozenset({"ask_model"})
+FETCH_RULES = frozenset({"fetch_file", "fetch_images", "fetch_model"})
+
+_HELD: list[IO[str]] = []
+"""The open lock file: the lock ends with the process that holds it, however it ends."""
+
+
+def check_start(plan: Wiring, workflow: Any) -> None:
+    """Take the run's lock and check what the due jobs need; on a fault end the process with one sentence.
+
+    Args:
+        plan: the checked plan.
+        workflow: Snakemake's workflow, its graph built.
+    """
+    due = [(job.rule.name, str(job.output[0])) for job in workflow.dag.needrun_jobs() if job.output]
+    for fault in _faults(plan, due, workflow.local_exec):
+        sys.exit(f"error: {fault}")
+
+
+def _faults(plan: Wiring, due: list[tuple[str, str]], local: bool) -> Iterator[str]:
+    """Yield what is in the way, in the order in which it is worth mending."""
+    held = hold_lock(Path("results") / plan.run / ".lock")
+    if held:
+        yield held
+    rules = {rule for rule, _ in due}
+    if local and rules & GPU_RULES and plan.config["inference"]["device"] == "cuda" and not has_gpu():
+        yield (
+            f"run {plan.run} asks its models on a GPU, and nvidia-smi finds none here; run it where there is one, "
+            f"set inference.device to cpu, or rescore records made elsewhere with records_from: files."
+        )
+    outputs = [output for rule, output in due if rule in FETCH_RULES]
+    if outputs:
+        yield from _fetch_faults(plan, outputs)
+
+
+def _fetch_faults(plan: Wiring, outputs: list[str]) -> Iterator[str]:
+    """Yield what keeps the due files from being fetched."""
+    mirror = plan.config["mirror"]
+    paths = [output.removeprefix(f"{FETCHED}/") for output in outputs if output.startswith(f"{FETCHED}/")]
+    for check in (check_source(paths, Path(mirror) if mirror else None), check_disk_space(Path(FETCHED))):
+        if check:
+            yield check
+
+
+def hold_lock(path: Path) -> str | None:
+    """Take the lock file `path` for the life of this process; return a sentence if another process has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stream = path.open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        stream.seek(0)
+        owner = stream.read().strip() or "unknown"
+        stream.close()
+        return f"process {owner} is already running this run ({path}); wait for it, or end it."
+    stream.truncate(0)
+    stream.write(str(os.getpid()))
+    stream.flush()
+    _HELD.append(stream)
+    return None
+
+
+def has_gpu() -> bool:
+    """Tell whether nvidia-smi lists a GPU on this machine."""
+    command = shutil.which("nvidia-smi")
+    if command is None:
+        return False
+    try:
+        listed = subprocess.run([command, "-L"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return listed.returncode == 0 and "GPU" in listed.stdout
