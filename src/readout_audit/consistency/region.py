@@ -138,7 +138,8 @@ def _half_planes(form: Form, interval: Interval) -> tuple[Linear, Linear]:
 def _integer_type(coefficients: Linear, region: Region) -> type:
     """Return int64 if no value of the form over the region can overflow it, else Python's integers."""
     a, b, c = map(abs, coefficients)
-    largest = a + b * region.positives + c * region.negatives
+    # With no positives or negatives the coefficient itself must fit all the same.
+    largest = a + b * max(region.positives, 1) + c * max(region.negatives, 1)
     return np.int64 if largest < 2**62 else object
 
 

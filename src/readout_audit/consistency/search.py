@@ -189,11 +189,8 @@ def nearest_matrix(positives: int, negatives: int, printed_values: Mapping[str, 
     def least(found: Found) -> Fraction:
         return min(_distance(matrix, printed_values) for matrix in found.first)
 
-    low, high, tps = (
-        Fraction(0),
-        Fraction(10 ** max(v.decimals for v in printed_values.values())),
-        (0, positives),
-    )
+    tps = (0, positives)
+    low, high = Fraction(0), Fraction(10 ** max(value.decimals for value in printed_values.values()))
     while (middle := _between(low, high)) is not None:
         found = within(middle, True, tps)
         if found.count:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 import typer
@@ -190,6 +191,18 @@ def test_a_bad_file_is_one_sentence_that_names_the_place(tmp_path, text, message
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_the_manual_shows_what_the_command_prints(root, tmp_path, monkeypatch):
+    manual = (root / "docs" / "check-numbers.md").read_text(encoding="utf-8")
+    one, many = re.findall(r"```console\n(.*?)```", manual, flags=re.DOTALL)
+    command, _, shown = one.partition("\n")
+    assert run(*command.split()[3:]).stdout == shown
+    rows, _, rest = many.removeprefix("$ cat rows.csv\n").partition("$ ")
+    command, _, shown = rest.partition("\n")
+    table(tmp_path, rows)
+    monkeypatch.chdir(tmp_path)
+    assert run(*command.split()[2:]).stdout == shown
 
 
 def test_a_file_that_is_no_text(tmp_path):

@@ -171,6 +171,18 @@ def test_twenty_decimals_do_not_overflow():
     assert (result.count, result.matrices[0][:2]) == (10_001, (50_000, 25_000))
 
 
+@pytest.mark.parametrize(("positives", "negatives"), [(0, 3), (3, 0)])
+def test_twenty_decimals_on_one_label_alone(positives, negatives):
+    values = typed(
+        yes_rate="0.33333333333333333333", accuracy="0." + ("6" * 19 if not positives else "3" * 19)
+    )
+    result = fitting_matrices(positives, negatives, values)
+    # One yes of three; it is right if all labels are yes (0.333...), and the other two are if none is (0.666...,
+    # which prints a 7 at the end).
+    assert result.conflicts == (() if positives else (("accuracy",),))
+    assert result.matrices == ((Matrix(1, 0, 2, 0),) if positives else ())
+
+
 def test_a_value_that_no_matrix_prints_is_to_blame_alone():
     # k/3 prints 0.00, 0.33, 0.67, 1.00. 0.40 is 6 2/3 hundredths from 1/3, whatever fp is.
     result = fitting_matrices(3, 4, typed(recall="0.40", yes_rate="0.29"))
