@@ -8,17 +8,15 @@ from matplotlib.patches import Rectangle
 
 from readout_audit.exact import printed
 from readout_audit.figures import style
+from readout_audit.figures.common import cell_title, hardest_split
 from readout_audit.scores.confusion import Confusion
-from readout_audit.tables.inputs import CellKey, RunTables
-
-SPLIT = "adversarial"
-"""The split the paper shows; a run without it shows its last one."""
+from readout_audit.tables.inputs import RunTables
 
 
 def draw(inputs: RunTables) -> Figure:
     """Draw one pair of matrices per cell: `readout_to` on the left, `readout_from` on the right."""
     options = inputs.options
-    split = SPLIT if SPLIT in options.splits else options.splits[-1]
+    split = hardest_split(options)
     readouts = (options.readout_to, options.readout_from)
     blocks = [
         (cell, labels)
@@ -32,14 +30,9 @@ def draw(inputs: RunTables) -> Figure:
     for row, (cell, labels) in zip(panels, blocks, strict=True):
         for axes, readout in zip(row, readouts, strict=True):
             _draw_matrix(axes, inputs.confusion(cell, labels, split, readout))
-            axes.set_title(_title(cell, split, readout, len({key for key, _ in blocks}) > 1))
+            about = cell_title(cell, [key for key, _ in blocks], width=40)
+            axes.set_title(f"{about}\n{readout}, {split}")
     return figure
-
-
-def _title(cell: CellKey, split: str, readout: str, several: bool) -> str:
-    """Return what a panel shows; with several cells, which one too."""
-    about = style.describe((cell.model, cell.precision, cell.template, cell.dataset), width=44)
-    return f"{about}\n{readout}, {split}" if several else f"{readout}, {split}"
 
 
 def _draw_matrix(axes: Axes, confusion: Confusion | None) -> None:

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 FIGURES: dict[str, Entry] = {
     "figure_02_confusion": Entry("readout_audit.figures.figure_02_confusion", ("scores",)),
+    "figure_03_running_adversarial": Entry(
+        "readout_audit.figures.figure_03_running_adversarial", ("decisions", "order")
+    ),
+    "figure_04_running_splits": Entry(
+        "readout_audit.figures.figure_04_running_splits", ("decisions", "order")
+    ),
+    "figure_05_first_tokens": Entry("readout_audit.figures.figure_05_first_tokens", ("decisions", "claims")),
 }
 """The module's `draw(RunTables) -> Figure` draws it."""
 

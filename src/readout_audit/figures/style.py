@@ -124,3 +124,22 @@ def describe(parts: Sequence[str], width: int = 60) -> str:
         else:
             lines.append(part)
     return "\n".join(lines)
+
+
+def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Return positions near `values`, in their order of size, at least `gap` apart and within the ends.
+
+    Where they do not all fit, they are spaced evenly from `low` to `high`.
+    """
+    order = sorted(range(len(values)), key=lambda index: values[index])
+    if gap * (len(values) - 1) > high - low:
+        gap = (high - low) / (len(values) - 1)
+    placed: list[float] = []
+    for rank, index in enumerate(order):
+        floor = placed[-1] + gap if placed else low
+        ceiling = high - gap * (len(order) - 1 - rank)
+        placed.append(min(max(values[index], floor), ceiling))
+    result = [0.0] * len(values)
+    for index, place in zip(order, placed, strict=True):
+        result[index] = place
+    return result

@@ -1,10 +1,11 @@
 """Stage: one figure of a run, as PDF and PNG."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from readout_audit.figures import registry, style
-from readout_audit.logs import LOGGER
+from readout_audit.logs import LOGGER, stage_main
+from readout_audit.tables.arguments import parse
 from readout_audit.tables.inputs import Options, RunTables, Sources
 
 
@@ -25,3 +26,13 @@ def run(name: str, sources: Sources, options: Options, outputs: Mapping[str, Pat
         for suffix, path in outputs.items():
             style.save(figure, path, suffix)
     LOGGER.info("%s: drawn", name)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the stage from the command line."""
+    run(*parse(argv, ("pdf", "png"), "figure"))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(stage_main(main))

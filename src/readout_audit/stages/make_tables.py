@@ -1,11 +1,12 @@
 """Stage: one table of a run, as CSV, Markdown and LaTeX."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from readout_audit import fileio
-from readout_audit.logs import LOGGER
+from readout_audit.logs import LOGGER, stage_main
 from readout_audit.tables import registry
+from readout_audit.tables.arguments import parse
 from readout_audit.tables.inputs import Options, RunTables, Sources
 from readout_audit.tables.render import to_csv, to_latex, to_markdown
 
@@ -28,3 +29,13 @@ def run(name: str, sources: Sources, options: Options, outputs: Mapping[str, Pat
     for suffix, path in outputs.items():
         fileio.write_text(path, RENDERERS[suffix](table))
     LOGGER.info("%s: %d rows, n: %s", name, len(table.rows), table.n)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the stage from the command line."""
+    run(*parse(argv, tuple(RENDERERS), "table"))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(stage_main(main))

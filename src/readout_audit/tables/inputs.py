@@ -17,6 +17,9 @@ from readout_audit.scores.confusion import Confusion
 SOURCES = ("scores", "transitions", "gap", "decisions", "tokens", "claims")
 """The kinds of file a table or figure may need."""
 
+ORDER = "order"
+"""In a registry's `needs`: the decisions must be in the order in which the questions were asked."""
+
 _NULLABLE: dict[pa.DataType, Any] = {
     pa.int32(): pd.Int32Dtype(),
     pa.int64(): pd.Int64Dtype(),
@@ -83,11 +86,10 @@ class Decisions:
         return described
 
     def pieces(self) -> dict[int, str]:
-        """Return the vocabulary pieces of all ids the file describes."""
-        found: dict[int, str] = {}
-        for readout in self.readouts.values():
-            found |= {int(token): piece for token, piece in (readout.get("pieces") or {}).items()}
-        return found
+        """Return the vocabulary pieces of all ids the file names: those read and those generated."""
+        named = [readout.get("pieces") or {} for readout in self.readouts.values()]
+        named.append(self.metadata.get("first_token_pieces") or {})
+        return {int(token): piece for pieces in named for token, piece in pieces.items() if piece is not None}
 
 
 class RunTables:
@@ -147,6 +149,12 @@ class RunTables:
     def confusion(self, cell: CellKey, labels: str, split: str, readout: str) -> Confusion | None:
         """Return the counts of one readout, or None where the source cannot say."""
         return self._confusions.get((cell, labels, split, readout))
+
+    def size(self, cell: CellKey, labels: str, split: str) -> int | None:
+        """Return how many questions of a split were scored, None where no readout of it was."""
+        keys = (key for key in self._confusions if key[:3] == (cell, labels, split))
+        found = (confusion for key in keys if (confusion := self._confusions[key]) is not None)
+        return next((confusion.n for confusion in found), None)
 
     def scored_splits(self) -> Iterator[tuple[CellKey, str, str]]:
         """Yield each (cell, labels, split) with scores: cells in file order, the rest as in the options."""

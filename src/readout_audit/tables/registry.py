@@ -16,7 +16,7 @@ class Entry(NamedTuple):
 
     Attributes:
         module: the module whose `build(RunTables) -> Table` makes it.
-        needs: the kinds of file it reads, out of `tables.inputs.SOURCES`.
+        needs: the kinds of file it reads, out of `tables.inputs.SOURCES`, and `ORDER`.
     """
 
     module: str
@@ -24,7 +24,10 @@ class Entry(NamedTuple):
 
 
 TABLES: dict[str, Entry] = {
+    "table_01_first_tokens": Entry("readout_audit.tables.table_01_first_tokens", ("decisions", "claims")),
     "table_02_protocols": Entry("readout_audit.tables.table_02_protocols", ("scores",)),
+    "table_04_readouts": Entry("readout_audit.tables.table_04_readouts", ("scores", "decisions", "claims")),
+    "table_05_token_ids": Entry("readout_audit.tables.table_05_token_ids", ("decisions", "tokens", "claims")),
     "table_07_transitions": Entry("readout_audit.tables.table_07_transitions", ("transitions",)),
     "table_13_confusion": Entry("readout_audit.tables.table_13_confusion", ("scores",)),
 }

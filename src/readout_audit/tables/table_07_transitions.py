@@ -26,18 +26,19 @@ def build(inputs: RunTables) -> Table:
         both: Pairs = by_label["yes"] + by_label["no"]
         sizes.append(both.total())
         for label, pairs in (*by_label.items(), (BOTH, both)):
-            rows.append((*identity_cells(cell, labels), split, label, *_cells(pairs)))
-    group = f"{emitted} → {to}"
+            rows.append((*identity_cells(cell, labels), emitted, to, split, label, *_cells(pairs)))
     return Table(
         number=7,
         name="table_07_transitions",
         title=f"Paired decisions by label: {emitted} → {to}",
         columns=(
             *IDENTITY,
+            text_column("from", identity=True),
+            text_column("to", identity=True),
             text_column("split"),
             text_column("label"),
-            *(Column(f"{before}→{after}", group=group) for before, after in _MOVES),
-            Column("other", group=group),
+            *(Column(f"{before}→{after}") for before, after in _MOVES),
+            Column("other"),
             Column("n"),
             Column("no→yes rate", decimals=3),
             Column("yes→no rate", decimals=3),

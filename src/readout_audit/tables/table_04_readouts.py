@@ -1,0 +1,106 @@
+"""Table 4: every readout on every model (paper, Section 4)."""
+
+from fractions import Fraction
+
+from readout_audit.exact import printed
+from readout_audit.scores.confusion import Confusion
+from readout_audit.tables.base import (
+    DERIVED,
+    NOT_AVAILABLE,
+    NOT_RUN,
+    Cell,
+    Column,
+    Marked,
+    Table,
+    n_text,
+    text_column,
+)
+from readout_audit.tables.common import IDENTITY, answer_notes, identity_cells
+from readout_audit.tables.first_tokens import first_tokens
+from readout_audit.tables.inputs import CellKey, RunTables
+
+DERIVABLE = ("dynamic_single", "string_parse", "first_token")
+"""Readouts that Theorem 1 gives where every answer began with a piece the wider readout reads."""
+
+WITHOUT_LOGITS = ("counts", "published")
+"""Sources that hold what others computed; a readout they lack cannot be computed from them."""
+
+
+def build(inputs: RunTables) -> Table:
+    """Return F1 under every readout for every model and split; a combination without one has a word."""
+    readouts = inputs.options.readouts
+    derivable = {
+        (tokens.cell, split)
+        for tokens in first_tokens(inputs)
+        for split in tokens.counts
+        if tokens.cell.source in WITHOUT_LOGITS and tokens.all_emitted_are_read_words(split)
+    }
+    rows: list[tuple[Cell, ...]] = []
+    seen: list[Confusion] = []
+    for cell, labels, split in inputs.scored_splits():
+        row: list[Cell] = []
+        for readout in readouts:
+            confusion = inputs.confusion(cell, labels, split, readout)
+            if confusion is not None:
+                seen.append(confusion)
+                row.append(confusion.f1)
+            else:
+                derived = (cell, split) in derivable and readout in DERIVABLE
+                row.append(_word(inputs, cell, labels, split, readout, derived=derived))
+        n = inputs.size(cell, labels, split)
+        rows.append((*identity_cells(cell, labels), split, NOT_AVAILABLE if n is None else n, *row))
+    rows += _absent_models(inputs)
+    return Table(
+        number=4,
+        name="table_04_readouts",
+        title="F1 under every readout",
+        columns=(
+            *IDENTITY,
+            text_column("split"),
+            Column("n"),
+            *(Column(readout, decimals=4) for readout in readouts),
+        ),
+        rows=tuple(rows),
+        n=n_text([confusion.n for confusion in seen], "questions per model and split"),
+        notes=(
+            *_floors(seen),
+            *answer_notes(seen),
+        ),
+    )
+
+
+def _word(inputs: RunTables, cell: CellKey, labels: str, split: str, readout: str, *, derived: bool) -> Cell:
+    """Return what stands where a readout has no counts of its own."""
+    if derived:
+        measured = inputs.confusion(cell, labels, split, inputs.options.readout_from)
+        if measured is not None:
+            return Marked(measured.f1, DERIVED)
+    described = inputs.decisions[cell].readouts.get(readout) if cell in inputs.decisions else None
+    if cell.source in WITHOUT_LOGITS or (described is not None and not described.get("available", True)):
+        return NOT_AVAILABLE
+    return NOT_RUN
+
+
+def _absent_models(inputs: RunTables) -> list[tuple[Cell, ...]]:
+    """Return one row per split for each model the table is about and this run has no scores of."""
+    cells = list(dict.fromkeys(cell for cell, _, _ in inputs.scored_splits()))
+    present = {cell.model for cell in cells}
+    dataset = cells[0].dataset if len({cell.dataset for cell in cells}) == 1 else NOT_RUN
+    words = (NOT_RUN,) * (len(inputs.options.readouts) + 1)
+    return [
+        (dataset, model, NOT_RUN, NOT_RUN, NOT_RUN, inputs.options.labels[0], split, *words)
+        for model in inputs.options.models
+        if model not in present
+        for split in inputs.options.splits
+    ]
+
+
+def _floors(seen: list[Confusion]) -> list[str]:
+    """Say what F1 two constant answers would get, where half of the questions are label yes."""
+    balanced = all(2 * (one.tp + one.misses) == one.valid and one.valid for one in seen)
+    if not seen or not balanced:
+        return []
+    return [
+        "Half of the questions are label yes: a constant yes gets F1 "
+        f"{printed(Fraction(2, 3), 4)}, a constant no {printed(0, 4)}."
+    ]
