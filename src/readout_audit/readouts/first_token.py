@@ -1,36 +1,22 @@
 """What the emitted first token says: the surface of the greedy argmax."""
 
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
 import pyarrow as pa
 
 from readout_audit.contracts import NO, UNPARSED, YES
 from readout_audit.readouts.base import PAPER, Decided, Kind, Metadata, decide_texts, valid_rows
-
-WORD_END = "</w>"
-"""CLIP's mark for the end of a word."""
-
-
-@cache
-def _byte_alphabet() -> dict[str, int]:
-    """Return the byte that each character of a byte-level vocabulary stands for (GPT-2's table).
-
-    Printable Latin-1 characters stand for themselves; the other 68 bytes, in order, for U+0100 and on.
-    """
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {
-        **{chr(byte): byte for byte in printable},
-        **{chr(0x100 + n): byte for n, byte in enumerate(others)},
-    }
+from readout_audit.tokens.surface import SENTENCEPIECE_SPACE, WORD_END, bare_word, byte_alphabet
 
 
 def _decoded(piece: str) -> str:
-    """Return a byte-level piece as text; any other piece as it is."""
-    alphabet = _byte_alphabet()
+    """Return a byte-level piece as text; any other piece as it is.
+
+    Records do not say which alphabet the vocabulary is written in; a piece that has one of the moved
+    characters (Ġ and the like) and nothing outside the byte alphabet is taken as byte-level.
+    """
+    alphabet = byte_alphabet()
     if not any(ord(character) >= 0x100 for character in piece) or not set(piece) <= alphabet.keys():
         return piece
     try:
@@ -43,15 +29,10 @@ def surface(piece: str | None) -> str:
     """Return what a vocabulary piece says: no spaces or marks of them, no punctuation or signs, case folded.
 
     `▁Yes`, `ĠYes`, `Yes</w>`, `.Yes` and `"Yes` all give "yes"; `▁Yesterday` gives "yesterday". None (an
-    id without a piece) gives the empty string.
+    id without a piece) gives the empty string. The same trimming makes the vocabulary scan.
     """
-    text = _decoded((piece or "").removesuffix(WORD_END)).replace("▁", " ")
-    return text.strip("".join({c for c in text if _is_dressing(c)})).casefold()
-
-
-def _is_dressing(character: str) -> bool:
-    """Tell whether a character is a space, a control, punctuation or a symbol."""
-    return unicodedata.category(character)[0] in "ZCPS"
+    text = _decoded((piece or "").removesuffix(WORD_END)).replace(SENTENCEPIECE_SPACE, " ")
+    return bare_word(text)
 
 
 def read_piece(piece: str | None) -> str:

@@ -13,11 +13,17 @@ READOUTS = {
     "vocab_scan": "readout_audit.readouts.dynamic:VOCAB_SCAN",
     "in_context": "readout_audit.readouts.dynamic:IN_CONTEXT",
     "set_logsumexp": "readout_audit.readouts.dynamic:SET_LOGSUMEXP",
+    "threshold": "readout_audit.readouts.threshold:THRESHOLD",
     "first_token": "readout_audit.readouts.first_token:FIRST_TOKEN",
     "string_parse": "readout_audit.readouts.strings:STRING_PARSE",
     "string_parse_full": "readout_audit.readouts.strings:STRING_PARSE_FULL",
     "string_parse_full_nowindow": "readout_audit.readouts.strings:STRING_PARSE_FULL_NOWINDOW",
     "string_parse_substring": "readout_audit.readouts.strings:STRING_PARSE_SUBSTRING",
+    "pope_official": "readout_audit.readouts.harness.pope:POPE_OFFICIAL",
+    "lmms_eval": "readout_audit.readouts.harness.lmms_eval:LMMS_EVAL",
+    "vlmevalkit": "readout_audit.readouts.harness.vlmevalkit:VLMEVALKIT",
+    "vcd": "readout_audit.readouts.harness.vcd:VCD",
+    "repope": "readout_audit.readouts.harness.repope:REPOPE",
 }
 """Readout name -> "module:attribute" of its object."""
 
