@@ -35,10 +35,13 @@ NOT_IDENTIFIABLE = "not identifiable: the source gives each readout's counts alo
 
 
 class Quantity(NamedTuple):
-    """One row of a gap table, before it is keyed."""
+    """One row of a gap table, before it is keyed.
+
+    `value` is exact, or a float where no exact ratio of counts is behind it (ends of intervals, p-values).
+    """
 
     name: str
-    ratio: Ratio | None
+    value: Ratio | float | None
     note: str | None = None
 
 
@@ -154,18 +157,19 @@ def _reduced(value: Fraction) -> Ratio:
     return Ratio(value.numerator, value.denominator)
 
 
-def measure(decisions: Decisions, counted: Sequence[Step]) -> Iterator[tuple[Step, list[Quantity]]]:
-    """Yield each step with its quantities."""
+def measure(decisions: Decisions, counted: Sequence[Step]) -> list[tuple[Step, list[Quantity]]]:
+    """Return each step with its exact quantities."""
+    if not decisions.joint:
+        return [(step, list(marginal_quantities(step))) for step in counted]
     by_pair: dict[tuple[str, str, str], dict[str, Paired]] = {}
     for step in counted:
         by_pair.setdefault((step.labels, step.before, step.after), {})[step.split] = step.paired
+    measured = []
     for step in counted:
-        if not decisions.joint:
-            yield step, list(marginal_quantities(step))
-            continue
         splits = by_pair[step.labels, step.before, step.after]
         elsewhere = {split: paired for split, paired in splits.items() if split != step.split}
-        yield step, list(quantities(step, elsewhere))
+        measured.append((step, list(quantities(step, elsewhere))))
+    return measured
 
 
 def gap_table(cell: Mapping[str, str], measured: Sequence[tuple[Step, Sequence[Quantity]]]) -> pa.Table:
@@ -174,7 +178,7 @@ def gap_table(cell: Mapping[str, str], measured: Sequence[tuple[Step, Sequence[Q
         {
             **_key(cell, step),
             "quantity": quantity.name,
-            **_columns(quantity.ratio),
+            **_columns(quantity.value),
             "note": _note(step, quantity),
         }
         for step, found in measured
@@ -204,22 +208,22 @@ def _key(cell: Mapping[str, str], step: Step) -> dict[str, str]:
     }
 
 
-def _columns(ratio: Ratio | None) -> dict[str, Any]:
+def _columns(value: Ratio | float | None) -> dict[str, Any]:
     """Return numerator, denominator and value; the first two are empty where they pass 64 bits."""
-    if ratio is None:
-        return {"numerator": None, "denominator": None, "value": None}
-    fits = max(abs(ratio.numerator), ratio.denominator) <= INT64_MAX
+    if not isinstance(value, Ratio):
+        return {"numerator": None, "denominator": None, "value": value}
+    fits = max(abs(value.numerator), value.denominator) <= INT64_MAX
     return {
-        "numerator": ratio.numerator if fits else None,
-        "denominator": ratio.denominator if fits else None,
-        "value": float(ratio.value) if ratio.value is not None else None,
+        "numerator": value.numerator if fits else None,
+        "denominator": value.denominator if fits else None,
+        "value": float(value.value) if value.value is not None else None,
     }
 
 
 def _note(step: Step, quantity: Quantity) -> str | None:
     """Return what a reader of the row must know: its own note, undefined ratios, rows left out."""
     notes = [quantity.note] if quantity.note else []
-    if quantity.ratio is not None and quantity.ratio.value is None:
+    if isinstance(quantity.value, Ratio) and quantity.value.value is None:
         notes.append("undefined: 0/0")
     if step.unpaired.unparsed or step.unpaired.invalid:
         notes.append(f"left out: {step.unpaired.unparsed} unparsed and {step.unpaired.invalid} invalid rows")

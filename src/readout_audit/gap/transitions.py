@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from readout_audit.scores.confusion import INVALID, NO, Codes, Confusion
 
@@ -66,11 +67,20 @@ def pair(labels: Codes, before: Codes, after: Codes) -> tuple[Paired, Unpaired]:
         before: shape (n,), decisions of the readout gone from, no `ABSENT`.
         after: shape (n,), decisions of the readout gone to, no `ABSENT`.
     """
-    both = (before <= NO) & (after <= NO)
+    both = answered(before, after)
     invalid = int(((before == INVALID) | (after == INVALID)).sum())
-    index = labels[both].astype(np.int64) * 4 + before[both] * 2 + after[both]
-    counts = np.bincount(index, minlength=8).tolist()
+    counts = np.bincount(kinds(labels[both], before[both], after[both]), minlength=8).tolist()
     return Paired(*counts), Unpaired(invalid, len(labels) - int(both.sum()) - invalid)
+
+
+def answered(before: Codes, after: Codes) -> npt.NDArray[np.bool_]:
+    """Return shape (n,), where both readouts said yes or no."""
+    return (before <= NO) & (after <= NO)
+
+
+def kinds(labels: Codes, before: Codes, after: Codes) -> npt.NDArray[np.int64]:
+    """Return shape (n,), the position in `Paired` that each row counts in; yes and no only."""
+    return labels.astype(np.int64) * 4 + before * 2 + after
 
 
 def cells(paired: Paired) -> Iterable[tuple[str, str, str, int]]:

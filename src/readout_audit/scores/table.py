@@ -31,12 +31,16 @@ class Part(NamedTuple):
     """One readout counted on one set of rows.
 
     Attributes:
+        labels: the label set.
+        readout: the readout.
         rows: indices into the decision file.
         confusion: the counts, a tie read as the readout reads it.
         policies: tie policy -> counts under it; empty for a readout without logits.
         ties: tied rows; None for a readout without logits.
     """
 
+    labels: str
+    readout: str
     rows: npt.NDArray[np.int64]
     confusion: Confusion
     policies: dict[str, Confusion]
@@ -113,10 +117,10 @@ def _part(decisions: Decisions, label_set: LabelSet, readout: str, rows: npt.NDA
     tie = decisions.ties[readout]
     confusion = count(labels, answers)
     if tie is None:
-        return Part(rows, confusion, {}, None)
+        return Part(label_set.name, readout, rows, confusion, {}, None)
     counted = count_ties(labels, answers, tie[rows])
     policies = {"yes": counted.to_yes, "no": counted.to_no, "excluded": counted.excluded}
-    return Part(rows, confusion, policies, counted.ties)
+    return Part(label_set.name, readout, rows, confusion, policies, counted.ties)
 
 
 def counts_of(entry: Entry) -> dict[str, int | None]:
