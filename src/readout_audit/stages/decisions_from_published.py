@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from readout_audit.contracts import QUESTIONS, decisions_schema, readouts_of
+from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table, sha256_file, write_table
 from readout_audit.sources.published import join_published, read_published
 from readout_audit.sources.readouts import describe_readout
@@ -35,6 +36,10 @@ def run(
     """
     splits = {split: read_published(files[split]) for split in sorted(files)}
     asked = read_table(questions, QUESTIONS, "the question table")
+    if set(asked["dataset"].to_pylist()) != {dataset}:
+        raise AuditError(
+            f"{questions}: not the questions of {dataset}, which the published decisions answer."
+        )
     table = join_published(splits, asked)
     readouts = readouts_of(table)
     expected = asked["split"].to_pylist()

@@ -1,0 +1,123 @@
+from collections import Counter
+
+import pytest
+
+from readout_audit.claims.numbers import COLUMNS, read_numbers
+from readout_audit.contracts import decisions_schema, readouts_of
+from readout_audit.errors import AuditError
+from readout_audit.fileio import read_table, table_metadata
+from readout_audit.sources.counts import PairedCount, paired_counts, paired_decisions
+from readout_audit.sources.readouts import describe_readout
+from readout_audit.stages import decisions_from_counts
+
+# Table 7 of the paper: split -> label -> (yes>yes, no>yes, no>no); yes>no is zero everywhere.
+TABLE_7 = {
+    "adversarial": {"yes": (1174, 264, 62), "no": (182, 660, 658)},
+    "popular": {"yes": (1191, 250, 59), "no": (112, 567, 821)},
+    "random": {"yes": (1191, 250, 59), "no": (43, 448, 1009)},
+}
+
+
+@pytest.fixture
+def numbers(root):
+    return root / "resources/paper/numbers.csv"
+
+
+@pytest.fixture
+def written(numbers, tmp_path):
+    output = tmp_path / "d.parquet"
+    decisions_from_counts.run(numbers, "llava-1.5-7b", output)
+    return read_table(output, decisions_schema(["legacy_2tok", "legacy_8tok"]), "the decisions")
+
+
+def test_rows_realise_table_7_cell_by_cell(written):
+    rows = written.to_pylist()
+    counted = Counter((r["split"], r["label"], r["legacy_8tok"], r["legacy_2tok"]) for r in rows)
+    expected = {}
+    for split, labels in TABLE_7.items():
+        for label, (yes_yes, no_yes, no_no) in labels.items():
+            expected |= {
+                (split, label, "yes", "yes"): yes_yes,
+                (split, label, "no", "yes"): no_yes,
+                (split, label, "no", "no"): no_no,
+            }
+    assert counted == expected
+    assert len(rows) == 9000
+
+
+def test_first_tokens_are_table_1s(written):
+    tokens = Counter((r["split"], r["first_token_id"]) for r in written.to_pylist())
+    assert tokens == {
+        ("adversarial", 3869): 1356,
+        ("adversarial", 1939): 1644,
+        ("popular", 3869): 1303,
+        ("popular", 1939): 1697,
+        ("random", 3869): 1234,
+        ("random", 1939): 1766,
+    }
+
+
+def test_made_rows_claim_no_question_and_no_order(written):
+    rows = written.to_pylist()
+    assert {r["uid"] for r in rows} == {r["image"] for r in rows} == {r["question"] for r in rows} == {None}
+    assert {r["order_known"] for r in rows} == {False}
+    assert {r["legacy_8tok.margin"] for r in rows} == {r["legacy_2tok.tie"] for r in rows} == {None}
+    ids = [r["question_id"] for r in rows if r["split"] == "random"]
+    assert ids == [str(number) for number in range(1, 3001)]
+
+
+def test_metadata_names_cell_ids_and_pieces(written):
+    metadata = table_metadata(written)
+    assert metadata["cell"] == {
+        "dataset": "coco-2023-10",
+        "model": "llava-1.5-7b",
+        "precision": "nf4",
+        "template": "authors",
+        "source": "counts",
+    }
+    assert metadata["joint"] is True
+    assert readouts_of(written) == ["legacy_2tok", "legacy_8tok"]
+    eight = metadata["readouts"]["legacy_8tok"]
+    assert eight["ids"] == {"yes": [3582, 3869, 4874, 8241], "no": [694, 1217, 1939, 3782]}
+    assert metadata["readouts"]["legacy_2tok"]["pieces"] == {"3582": "yes", "1217": "no"}
+
+
+def test_model_without_printed_transitions_is_refused(numbers):
+    with pytest.raises(AuditError, match="unheard-of: the printed numbers have no paired counts"):
+        paired_counts(read_numbers(numbers), "unheard-of")
+
+
+def test_pieces_are_given_only_where_the_vocabulary_is_llamas():
+    assert describe_readout("legacy_2tok", "s", "llava-1.6-mistral-7b")["pieces"] == {}
+    assert describe_readout("legacy_2tok", "s", "llava-1.6-mistral-7b")["ids"] == {
+        "yes": [3582],
+        "no": [1217],
+    }
+
+
+def test_a_count_of_zero_makes_no_row():
+    counts = [PairedCount("random", "yes", "no", "yes", 2), PairedCount("random", "yes", "yes", "no", 0)]
+    assert paired_decisions(counts, "d")["legacy_2tok"].to_pylist() == ["yes", "yes"]
+
+
+def test_numbers_file_is_refused_for_each_kind_of_fault(tmp_path):
+    columns = ",".join(COLUMNS)
+
+    def refused(*rows, header=columns):
+        path = tmp_path / "n.csv"
+        path.write_text("\n".join([header, *rows]) + "\n")
+        with pytest.raises(AuditError) as caught:
+            read_numbers(path)
+        return str(caught.value)
+
+    def row(identity="a", printed="0.50", decimals="2", origin="paper"):
+        return f"{identity},Table 1,claim,{printed},{decimals},{origin},,,,,,,"
+
+    assert "row 2: '0.5' does not have 2 decimals" in refused(row(printed="0.5"))
+    assert "row 2: origin must be one of" in refused(row(origin="hearsay"))
+    assert "row 2: decimals must be a whole number or empty" in refused(row(decimals="two"))
+    assert "the id a stands twice" in refused(row(), row())
+    assert "row 2: the number of cells is not 13" in refused("a,b")
+    assert "the columns must be id, section" in refused(row(), header="id,claim")
+    with pytest.raises(AuditError, match="cannot be read"):
+        read_numbers(tmp_path / "none.csv")
