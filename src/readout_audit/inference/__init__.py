@@ -1,0 +1,1 @@
+"""Asking a model every distinct question once, and keeping what it answered."""

@@ -1,0 +1,178 @@
+"""The interface every model is asked through, whatever its family.
+
+A model turns an image into tensors once (`prepare_image`), a prompt into ids (`encode`), and answers by
+plain forward passes: `first_logits` for the position after the prompt, `next_logits` for each token
+after it. Logits are raw: no sampling, penalty, or generation default of a checkpoint ever touches them.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from PIL import Image
+from torch import nn
+
+from readout_audit.errors import AuditError
+
+
+class UnanswerableError(Exception):
+    """One question, or one image, that this model cannot be asked; its rows become `invalid`."""
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """What to load: the parts of the settings a model adapter needs.
+
+    Attributes:
+        name: the model's name in the config.
+        folder: local checkpoint folder.
+        precision: one of `precision.PRECISIONS`.
+        compute_dtype: dtype of arithmetic under int8 and nf4.
+        image_mode: `as_is` (what the checkpoint's own processor does) or `pad` (pad to a square with the
+            mean colour first).
+        attention: attention implementation, `sdpa` or `eager`.
+        device: where to run.
+    """
+
+    name: str
+    folder: Path
+    precision: str
+    compute_dtype: str | None
+    image_mode: str
+    attention: str
+    device: torch.device
+
+
+@dataclass(frozen=True)
+class ImageInputs:
+    """One image, ready for the model.
+
+    Attributes:
+        tensors: keyword arguments of the model's forward pass, a batch of one, on the model's device.
+        n_tokens: how many placeholder tokens stand for the image in the prompt.
+    """
+
+    tensors: dict[str, torch.Tensor]
+    n_tokens: int
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One prompt with its image.
+
+    Attributes:
+        prompt: rendered text, the image placeholder as written.
+        ids: (n,) int64 on the CPU, the placeholder expanded to `image.n_tokens`.
+        image: the image the prompt is about.
+        extra: further keyword arguments of the forward pass that depend on the text.
+    """
+
+    prompt: str
+    ids: torch.Tensor
+    image: ImageInputs
+    extra: dict[str, torch.Tensor] = field(default_factory=dict)
+
+
+@dataclass
+class Decoding:
+    """Where one continuation stands: the cache of everything read so far, and its length in tokens."""
+
+    cache: Any
+    length: int
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class VisionLanguageModel(ABC):
+    """A loaded model.
+
+    Attributes:
+        spec: what was loaded.
+        network: the torch module, in evaluation mode.
+        tokenizer: its tokenizer.
+        image_token_id: the placeholder's id.
+        eos_ids: ids that end an answer.
+    """
+
+    image_modes: tuple[str, ...] = ("as_is",)
+
+    spec: ModelSpec
+    network: nn.Module
+    tokenizer: Any
+    image_token_id: int
+    eos_ids: frozenset[int]
+
+    def __init__(self, spec: ModelSpec) -> None:
+        """Load the model.
+
+        Raises:
+            AuditError: the folder, the precision or the image mode does not allow it.
+        """
+        if spec.image_mode not in self.image_modes:
+            raise AuditError(
+                f"{spec.name}: image_mode {spec.image_mode!r} is not one of {', '.join(self.image_modes)}."
+            )
+        self.spec = spec
+
+    @abstractmethod
+    def prepare_image(self, image: Image.Image) -> ImageInputs:
+        """Return the model's inputs for one RGB image.
+
+        Raises:
+            UnanswerableError: the processor cannot take an image of this shape.
+        """
+
+    @abstractmethod
+    def encode(self, prompt: str, image: ImageInputs) -> Encoded:
+        """Return the ids of a rendered prompt, its placeholder expanded for `image`.
+
+        Raises:
+            UnanswerableError: the prompt does not hold exactly the placeholders it should.
+        """
+
+    @abstractmethod
+    def first_logits(self, encoded: Encoded) -> tuple[torch.Tensor, Decoding]:
+        """Return the raw logits after the prompt, (V,) float32, and the state to go on from.
+
+        One plain forward pass over the whole prompt and its image.
+        """
+
+    @abstractmethod
+    def next_logits(self, state: Decoding, token_id: int) -> torch.Tensor:
+        """Append `token_id` and return the raw logits after it, (V,) float32; `state` moves on."""
+
+    @abstractmethod
+    def describe_processing(self) -> dict[str, Any]:
+        """Return how images are processed: class, backend, crop or pad, size limits."""
+
+    @abstractmethod
+    def visual_features(self, image: ImageInputs) -> int:
+        """Return how many visual features the network makes of `image`."""
+
+    @property
+    def vocabulary_rows(self) -> int:
+        """Rows of the output head: ids below this have a logit."""
+        return int(self.network.get_output_embeddings().weight.shape[0])  # type: ignore[operator]
+
+    def decode(self, ids: list[int], skip_special_tokens: bool) -> str:
+        """Return the text of `ids`, white space as the tokenizer gives it."""
+        text = self.tokenizer.decode(
+            ids, skip_special_tokens=skip_special_tokens, clean_up_tokenization_spaces=False
+        )
+        return str(text)
+
+    def piece(self, token_id: int) -> str | None:
+        """Return the vocabulary piece of an id; None for a row of the head that has no token."""
+        piece = self.tokenizer.convert_ids_to_tokens(token_id) if token_id < len(self.tokenizer) else None
+        return None if piece is None else str(piece)
+
+
+def argmax_lowest(logits: torch.Tensor) -> torch.Tensor:
+    """Return the index of the largest value along the last axis, the lowest index on a tie.
+
+    `torch.argmax` does not say which of several equal maxima it returns. Logits must be finite.
+    """
+    positions = torch.arange(logits.shape[-1], device=logits.device)
+    best = logits == logits.amax(dim=-1, keepdim=True)
+    return torch.where(best, positions, logits.shape[-1]).amin(dim=-1)

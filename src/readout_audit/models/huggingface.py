@@ -1,0 +1,192 @@
+"""What the adapters for transformers' own model classes share."""
+
+from functools import cached_property
+from typing import Any
+
+import torch
+import transformers
+from PIL import Image
+from torch import nn
+
+from readout_audit.errors import AuditError
+from readout_audit.models import precision
+from readout_audit.models.base import (
+    Decoding,
+    Encoded,
+    ImageInputs,
+    ModelSpec,
+    UnanswerableError,
+    VisionLanguageModel,
+)
+from readout_audit.models.checkpoint import check_folder
+from readout_audit.tokens.loading import load_tokenizer
+
+
+class HuggingFaceModel(VisionLanguageModel):
+    """A model class of transformers, loaded from a local folder of safetensors, without remote code.
+
+    A subclass names its classes and, where it differs from the common pattern, overrides a method.
+    """
+
+    network_class: str
+    processor_class: str
+
+    def __init__(self, spec: ModelSpec) -> None:
+        """Load processor and weights; see `VisionLanguageModel`."""
+        super().__init__(spec)
+        check_folder(spec.folder)
+        self.tokenizer = load_tokenizer(spec.folder)
+        self.processor = self.load_processor()
+        self.network = load_network(getattr(transformers, self.network_class), spec)
+        config: Any = self.network.config
+        self.image_token_id = int(config.image_token_id)
+        self.eos_ids = ending_ids(self.network, self.tokenizer)
+
+    def load_processor(self) -> Any:
+        """Return the checkpoint's processor, its images handled by Pillow.
+
+        Pillow, and not torchvision, whatever is installed: the two differ by about one grey level.
+        """
+        processor = getattr(transformers, self.processor_class)
+        return processor.from_pretrained(
+            str(self.spec.folder), local_files_only=True, trust_remote_code=False, backend="pil"
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model's inputs go."""
+        return self.spec.device
+
+    @cached_property
+    def dtype(self) -> torch.dtype:
+        """The dtype of arithmetic, into which pixels are cast."""
+        return precision.compute_dtype(self.spec.precision, self.spec.compute_dtype)
+
+    @property
+    def placeholder(self) -> str:
+        """The text that stands for one image in a prompt."""
+        return str(self.processor.image_token)
+
+    def prepare_image(self, image: Image.Image) -> ImageInputs:
+        """Run the image processor once; see `VisionLanguageModel`."""
+        try:
+            tensors = dict(self.processor.image_processor(images=[image], return_tensors="pt"))
+        except ValueError as error:
+            width, height = image.size
+            raise UnanswerableError(
+                f"the image processor refuses {width}x{height} pixels ({error})"
+            ) from error
+        return ImageInputs(self.to_device(tensors), self.placeholders_for(tensors))
+
+    def placeholders_for(self, tensors: dict[str, torch.Tensor]) -> int:
+        """Return how many placeholder tokens the processor writes for one image's tensors."""
+        return str(self.processor.replace_image_token(tensors, 0)).count(self.placeholder)
+
+    def to_device(self, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Move tensors to the model's device, floating-point ones into its dtype."""
+        return {
+            name: tensor.to(self.device, self.dtype if tensor.is_floating_point() else tensor.dtype)
+            for name, tensor in tensors.items()
+        }
+
+    def encode(self, prompt: str, image: ImageInputs) -> Encoded:
+        """Expand the placeholder and tokenize; a prompt that opens with the start token gets no second."""
+        if prompt.count(self.placeholder) != 1:
+            raise UnanswerableError(
+                f"the prompt holds {prompt.count(self.placeholder)} image placeholders, not 1"
+            )
+        expanded = prompt.replace(self.placeholder, self.placeholder * image.n_tokens)
+        return Encoded(prompt, self.token_ids(expanded), image)
+
+    def token_ids(self, text: str) -> torch.Tensor:
+        """Return the ids of a prompt, (n,) int64, with the start token the tokenizer adds."""
+        start = self.tokenizer.bos_token
+        add = not (start and text.startswith(start))
+        return torch.tensor(self.tokenizer.encode(text, add_special_tokens=add), dtype=torch.int64)
+
+    def forward_arguments(self, encoded: Encoded) -> dict[str, torch.Tensor]:
+        """Return the keyword arguments of one plain forward pass over the prompt and its image."""
+        ids = encoded.ids[None].to(self.device)
+        return {
+            "input_ids": ids,
+            "attention_mask": torch.ones_like(ids),
+            **encoded.image.tensors,
+            **encoded.extra,
+        }
+
+    @torch.inference_mode()
+    def first_logits(self, encoded: Encoded) -> tuple[torch.Tensor, Decoding]:
+        """One plain forward pass; see `VisionLanguageModel`."""
+        output = self.network(**self.forward_arguments(encoded), use_cache=True, logits_to_keep=1)
+        return output.logits[0, -1].float(), Decoding(output.cache, len(encoded.ids))
+
+    @torch.inference_mode()
+    def next_logits(self, state: Decoding, token_id: int) -> torch.Tensor:
+        """One token more on the cache; see `VisionLanguageModel`."""
+        ids = torch.tensor([[token_id]], device=self.device)
+        mask = torch.ones((1, state.length + 1), dtype=torch.int64, device=self.device)
+        output = self.network(input_ids=ids, attention_mask=mask, cache=state.cache, use_cache=True)
+        state.length += 1
+        logits: torch.Tensor = output.logits[0, -1].float()
+        return logits
+
+    @torch.inference_mode()
+    def visual_features(self, image: ImageInputs) -> int:
+        """Run the vision part; see `VisionLanguageModel`."""
+        network: Any = self.network
+        features = network.get_image_features(**image.tensors, return_dict=True).pooler_output
+        return sum(int(feature.shape[0]) for feature in features)
+
+    def describe_processing(self) -> dict[str, Any]:
+        """Return the image processor's class and parameters; see `VisionLanguageModel`."""
+        described = self.processor.image_processor.to_dict()
+        described["class"] = type(self.processor.image_processor).__name__
+        described["image_mode"] = self.spec.image_mode
+        return dict(sorted(described.items()))
+
+
+def load_network(network_class: Any, spec: ModelSpec) -> nn.Module:
+    """Load the weights, every one of them and no other, in the precision that was asked for.
+
+    Raises:
+        AuditError: a weight is missing or unexpected, a dtype is not as asked, or something was offloaded.
+    """
+    dtype = precision.compute_dtype(spec.precision, spec.compute_dtype)
+    precision.check_device(spec.precision, dtype, spec.device)
+    transformers.utils.logging.disable_progress_bar()
+    network, report = network_class.from_pretrained(
+        str(spec.folder),
+        local_files_only=True,
+        use_safetensors=True,
+        trust_remote_code=False,
+        attn_implementation=spec.attention,
+        output_loading_info=True,
+        **precision.load_arguments(spec.precision, dtype, spec.device),
+    )
+    check_report(report, f"{spec.name} ({spec.folder})")
+    if spec.precision not in precision.QUANTISED:
+        network = network.to(spec.device)
+    precision.check_loaded(network, spec.precision, dtype, spec.name)
+    network.eval()
+    module: nn.Module = network
+    return module
+
+
+def check_report(report: dict[str, Any], what: str) -> None:
+    """Refuse a load that left a weight at random values or had weights to spare."""
+    for kind, words in (
+        ("missing_keys", "has no weight"),
+        ("mismatched_keys", "has another shape for weight"),
+        ("unexpected_keys", "has an unexpected weight"),
+    ):
+        names = sorted(str(name) for name in report.get(kind) or ())
+        if names:
+            rest = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            raise AuditError(f"{what}: the checkpoint {words} {names[0]}{rest}.")
+
+
+def ending_ids(network: nn.Module, tokenizer: Any) -> frozenset[int]:
+    """Return the ids at which an answer ends: the checkpoint's generation config's and the tokenizer's."""
+    declared = getattr(getattr(network, "generation_config", None), "eos_token_id", None)
+    ids = declared if isinstance(declared, list) else [declared]
+    return frozenset(int(item) for item in [*ids, tokenizer.eos_token_id] if item is not None)

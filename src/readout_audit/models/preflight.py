@@ -1,0 +1,167 @@
+"""Checks of one model under one template, in the job, before an hour of GPU time goes into it.
+
+Each finds a mistake that would otherwise give plausible, wrong answers. Every failure is one sentence that
+names the model, its processor and the library versions.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from PIL import Image
+
+from readout_audit.errors import AuditError
+from readout_audit.models.base import Encoded, UnanswerableError, VisionLanguageModel
+from readout_audit.models.precision import found_dtypes
+from readout_audit.models.templates import PROBE_QUESTION, Template, render
+from readout_audit.tokens.tokenmap import check_boundary, check_disjoint, swallowing_forms
+
+PROBE_SIZE = (320, 240)
+"""Width and height of the picture preflight shows: no square, so that crop and pad differ."""
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What preflight found, kept with the records.
+
+    Attributes:
+        prompt: the rendered probe prompt.
+        first_input_ids: its first eight ids.
+        n_image_tokens: placeholders in it.
+        pixels_sha256: hash of the probe picture's processed pixel tensors, float32.
+        parameter_dtypes: parameters by dtype.
+        processing: how images are processed.
+    """
+
+    prompt: str
+    first_input_ids: list[int]
+    n_image_tokens: int
+    pixels_sha256: str
+    parameter_dtypes: dict[str, int]
+    processing: dict[str, Any]
+
+
+def run(model: VisionLanguageModel, template: Template, token_map: dict[str, Any]) -> Preflight:
+    """Check a loaded model under a template.
+
+    Raises:
+        AuditError: a check failed.
+    """
+    where = f"preflight of {model.spec.name} under template {template.name}"
+    try:
+        prompt, encoded = check_prompt(model, template)
+        check_tokens(model, template, prompt, token_map)
+        check_forward(model, encoded)
+    except (AuditError, UnanswerableError) as error:
+        raise AuditError(f"{where}: {str(error).rstrip('.')} [{involved(model)}].") from error
+    return Preflight(
+        prompt=prompt,
+        first_input_ids=encoded.ids[:8].tolist(),
+        n_image_tokens=encoded.image.n_tokens,
+        pixels_sha256=pixel_hash(encoded),
+        parameter_dtypes=found_dtypes(model.network),
+        processing=model.describe_processing(),
+    )
+
+
+def involved(model: VisionLanguageModel) -> str:
+    """Return the processor, checkpoint and library versions a failure may come from."""
+    processor = type(getattr(model, "processor", model)).__name__
+    return (
+        f"processor {processor}, checkpoint {model.spec.folder.name}, "
+        f"transformers {transformers.__version__}, torch {torch.__version__}"
+    )
+
+
+def probe_image() -> Image.Image:
+    """Return a fixed picture: smooth ramps of red and green, and a blue disc off centre."""
+    width, height = PROBE_SIZE
+    y, x = np.mgrid[0:height, 0:width]
+    disc = (x - width * 0.7) ** 2 + (y - height * 0.4) ** 2 < (height * 0.2) ** 2
+    channels = [x * 255 // (width - 1), y * 255 // (height - 1), np.where(disc, 255, 40)]
+    return Image.fromarray(np.stack(channels, axis=-1).astype(np.uint8))
+
+
+def check_prompt(model: VisionLanguageModel, template: Template) -> tuple[str, Encoded]:
+    """Check the rendered text, the first ids and the placeholders; return prompt and encoding."""
+    prompt = render(template, PROBE_QUESTION, model.tokenizer, model.spec.folder)
+    pinned = template.pinned.get("prompt")
+    if pinned is not None and pinned != prompt:
+        raise AuditError(f"the prompt renders as {prompt!r}, not as the pinned {pinned!r}")
+    encoded = model.encode(prompt, model.prepare_image(probe_image()))
+    check_start(model, template, encoded.ids.tolist())
+    placeholders = int((encoded.ids == model.image_token_id).sum())
+    features = model.visual_features(encoded.image)
+    if placeholders != features:
+        raise AuditError(
+            f"the prompt has {placeholders} image placeholders but the model makes {features} visual "
+            f"features; the processor's patch size or selection does not fit the checkpoint"
+        )
+    return prompt, encoded
+
+
+def check_start(model: VisionLanguageModel, template: Template, ids: list[int]) -> None:
+    """Check the pinned first ids, and that exactly one start token leads the text."""
+    pinned = template.pinned.get("first_ids")
+    if pinned is not None and ids[: len(pinned)] != pinned:
+        raise AuditError(f"the prompt starts with ids {ids[: len(pinned)]}, pinned are {pinned}")
+    start = model.tokenizer.bos_token_id
+    if start is None:
+        return
+    text = [token_id for token_id in ids if token_id != model.image_token_id]
+    leading = next((place for place, token_id in enumerate(text) if token_id != start), len(text))
+    adds = model.tokenizer.encode("")[:1] == [start]
+    if leading > 1 or (adds and leading != 1):
+        raise AuditError(f"the prompt has {leading} leading start tokens (id {start}), not 1")
+
+
+def check_tokens(
+    model: VisionLanguageModel, template: Template, prompt: str, token_map: dict[str, Any]
+) -> None:
+    """Check that yes and no can be told apart, the answer boundary, and that the token map fits."""
+    if token_map["vocabulary_size"] != len(model.tokenizer):
+        raise AuditError(
+            f"the token map is of a vocabulary of {token_map['vocabulary_size']} tokens, "
+            f"the checkpoint's has {len(model.tokenizer)}"
+        )
+    check_boundary(template, swallowing_forms(prompt, model.tokenizer))
+    sets = token_map["in_context"].get(template.name)
+    if sets is None:
+        raise AuditError(f"the token map does not cover template {template.name}")
+    check_disjoint(sets, "the in-context rule")
+    check_disjoint(token_map["single"], "the one-token rule")
+    outside = [
+        i
+        for ids in (*sets.values(), *token_map["single"].values())
+        for i in ids
+        if i >= model.vocabulary_rows
+    ]
+    if outside:
+        raise AuditError(
+            f"answer ids {outside} have no row in the output head of {model.vocabulary_rows} rows"
+        )
+
+
+def check_forward(model: VisionLanguageModel, encoded: Encoded) -> None:
+    """Check that one forward pass gives finite logits, one per row of the head."""
+    try:
+        logits, _ = model.first_logits(encoded)
+    except ValueError as error:
+        raise AuditError(f"the forward pass is refused ({str(error).partition(chr(10))[0]})") from error
+    if not bool(torch.isfinite(logits).all()):
+        raise AuditError(
+            f"a forward pass gives logits that are not finite in {model.spec.precision} with "
+            f"{model.spec.attention} attention; try another of either"
+        )
+
+
+def pixel_hash(encoded: Encoded) -> str:
+    """Return the SHA-256 of the image tensors' bytes, float ones as float32, names in order."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(encoded.image.tensors.items()):
+        plain = tensor.float() if tensor.is_floating_point() else tensor
+        digest.update(name.encode() + plain.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""What a tokenizer makes of the words yes and no."""

@@ -1,0 +1,43 @@
+"""Loading a tokenizer from a local folder, always the same way, with hashes of the files it came from."""
+
+from pathlib import Path
+from typing import Any
+
+import readout_audit.models  # noqa: F401  (switches the hub off before transformers is imported)
+from readout_audit.errors import AuditError
+from readout_audit.fileio import sha256_file
+from readout_audit.models.checkpoint import check_tokenizer_folder
+
+_FILES = (
+    "added_tokens.json",
+    "chat_template.jinja",
+    "chat_template.json",
+    "config.json",
+    "merges.txt",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "vocab.json",
+)
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """Return the tokenizer in `folder`, as transformers chooses it from the folder's `config.json`.
+
+    Raises:
+        AuditError: a file is missing or cannot be read.
+    """
+    from transformers import AutoTokenizer
+
+    check_tokenizer_folder(folder)
+    try:
+        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).partition("\n")[0]
+        raise AuditError(f"{folder}: the tokenizer cannot be loaded ({reason}).") from error
+
+
+def tokenizer_hashes(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every tokenizer file that lies in `folder`."""
+    return {name: sha256_file(folder / name) for name in _FILES if (folder / name).is_file()}
