@@ -12,6 +12,8 @@ from readout_audit.figures.common import cell_title, hardest_split
 from readout_audit.scores.confusion import Confusion
 from readout_audit.tables.inputs import RunTables
 
+CAPTION = "Shares are of the questions with that label; darker is larger. Heavy frame: right answers."
+
 
 def draw(inputs: RunTables) -> Figure:
     """Draw one pair of matrices per cell: `readout_to` on the left, `readout_from` on the right."""
@@ -23,15 +25,17 @@ def draw(inputs: RunTables) -> Figure:
         for cell, labels, one in inputs.scored_splits()
         if one == split and labels == options.labels[0]
     ]
-    figure = style.new_figure(style.WIDTH, max(1.0, 3.1 * len(blocks)))
+    figure = style.new_figure(style.WIDTH, max(1.0, 0.4 + 3.1 * len(blocks)))
     if not blocks:
         return style.say_nothing_to_show(figure, f"No scores on split {split} in this run.")
-    panels = figure.subplots(len(blocks), 2, squeeze=False)
-    for row, (cell, labels) in zip(panels, blocks, strict=True):
-        for axes, readout in zip(row, readouts, strict=True):
+    cells = [cell for cell, _ in blocks]
+    rows = figure.subfigures(len(blocks), 1, squeeze=False)
+    for (row,), (cell, labels) in zip(rows, blocks, strict=True):
+        row.suptitle(f"{cell_title(cell, cells)}, {split}")
+        for axes, readout in zip(row.subplots(1, 2), readouts, strict=True):
             _draw_matrix(axes, inputs.confusion(cell, labels, split, readout))
-            about = cell_title(cell, [key for key, _ in blocks], width=40)
-            axes.set_title(f"{about}\n{readout}, {split}")
+            axes.set_title(readout)
+    rows[-1][0].supxlabel(CAPTION, fontsize=7, color=style.GREY)
     return figure
 
 
@@ -70,14 +74,13 @@ def _draw_matrix(axes: Axes, confusion: Confusion | None) -> None:
 def _draw_box(axes: Axes, corner: tuple[int, int], count: int, total: int, name: str) -> None:
     """Draw one cell of a matrix: darker for a larger share, a heavy frame where the answer is right."""
     share = count / total if total else 0.0
-    level = 1 - 0.75 * share  # from white to a dark blue; text turns white on the darker half
     right = name in ("TP", "TN")
     axes.add_patch(
         Rectangle(
             (corner[0] + 0.03, corner[1] + 0.03),
             0.94,
             0.94,
-            facecolor=(level * 0.95, level * 0.98, min(1.0, level + 0.05)),
+            facecolor=style.tint(share),
             edgecolor=style.INK if right else style.GREY,
             linewidth=2.0 if right else 0.8,
         )
@@ -90,5 +93,5 @@ def _draw_box(axes: Axes, corner: tuple[int, int], count: int, total: int, name:
         ha="center",
         va="center",
         linespacing=1.4,
-        color="white" if level < 0.6 else style.INK,
+        color=style.ink_on_tint(share),
     )

@@ -17,7 +17,7 @@ def draw(inputs: RunTables) -> Figure:
     panels = figure.subplots(len(cells), 1, squeeze=False)
     for (axes,), cell in zip(panels, cells, strict=True):
         running.draw_panel(axes, inputs, cell, split)
-        axes.set_title(cell_title(cell, cells))
+        axes.set_title(f"{cell_title(cell, cells)}, {axes.get_title()}")
         axes.set_ylabel("running yes-rate\n(share of answers)")
     running.legend(figure, inputs)
     return figure

@@ -14,11 +14,12 @@ def draw(inputs: RunTables) -> Figure:
     figure = style.new_figure(style.WIDTH, 0.5 + 2.5 * max(1, len(cells)))
     if not cells:
         return style.say_nothing_to_show(figure, running.NO_ORDER)
-    panels = figure.subplots(len(cells), len(splits), squeeze=False, sharey=True)
-    for row, cell in zip(panels, cells, strict=True):
-        for axes, split in zip(row, splits, strict=True):
+    rows = figure.subfigures(len(cells), 1, squeeze=False)
+    for (row,), cell in zip(rows, cells, strict=True):
+        row.suptitle(cell_title(cell, cells))
+        panels = row.subplots(1, len(splits), squeeze=False, sharey=True)[0]
+        for axes, split in zip(panels, splits, strict=True):
             running.draw_panel(axes, inputs, cell, split)
-        row[len(splits) // 2].set_title(cell_title(cell, cells))
-        row[0].set_ylabel("running yes-rate\n(share of answers)")
+        panels[0].set_ylabel("running yes-rate\n(share of answers)")
     running.legend(figure, inputs)
     return figure

@@ -26,7 +26,7 @@ def draw(inputs: RunTables) -> Figure:
         )
     splits = [split for split in inputs.options.splits if any(split in one.counts for one in cells)]
     heights = [len(one.sides) + 1 for one in cells]
-    height = 0.9 + sum(0.17 * len(splits) * rows + 0.6 for rows in heights)
+    height = 0.9 + sum(0.135 * len(splits) * rows + 0.6 for rows in heights)
     figure = style.new_figure(style.WIDTH, height)
     panels = figure.subplots(len(cells), 1, squeeze=False, height_ratios=heights)
     for (axes,), tokens in zip(panels, cells, strict=True):

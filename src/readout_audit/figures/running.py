@@ -72,8 +72,9 @@ def draw_panel(axes: Axes, inputs: RunTables, cell: CellKey, split: str) -> None
         curve = running_rate(rows[readout]) if readout in rows else None
         if curve is None:
             continue
-        axes.plot(curve.asked, curve.rate, **line(index), markevery=max(1, len(curve.asked) // 8))
-        ends.append((curve.last, style.mark(index).colour))
+        step = max(1, len(curve.asked) // 8)
+        axes.plot(curve.asked, curve.rate, **line(index), markevery=(step // 2, step))
+        ends.append((curve.last, style.INK))
         longest = max(longest, curve.n)
     if ends:
         share = Fraction(int((rows["label"] == contracts.YES).sum()), len(rows))
@@ -82,11 +83,12 @@ def draw_panel(axes: Axes, inputs: RunTables, cell: CellKey, split: str) -> None
     else:
         axes.text(0.5, 0.5, "no decisions on this split", ha="center", va="center", transform=axes.transAxes)
     _name_ends(axes, ends)
-    axes.set_ylim(0, 1)
+    axes.set_ylim(-0.02, 1.02)
     axes.set_xlim(0, max(1, longest))
-    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.thousands(value)))
-    axes.set_xlabel(f"questions asked so far\n({split}, n = {style.thousands(longest)})")
+    axes.set_xlabel("questions answered so far")
+    axes.set_title(f"{split} (n = {style.thousands(longest)})")
     style.grid(axes)
 
 
@@ -97,7 +99,7 @@ def _name_ends(axes: Axes, ends: list[tuple[Fraction, str]]) -> None:
         axes.annotate(
             printed(value, 3),
             (1, height),
-            xycoords="axes fraction",  # the panel runs from 0 to 1, so this is the rate itself
+            xycoords=("axes fraction", "data"),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from readout_audit import fileio
@@ -36,16 +37,17 @@ class Mark(NamedTuple):
 MARKS: tuple[Mark, ...] = (
     Mark("#0A3D62", "-", "o", ""),
     Mark("#E1812C", (0, (5, 2)), "s", "////"),
-    Mark("#7FB7D6", (0, (1, 1.3)), "^", "...."),
+    Mark("#9CD0EC", (0, (1, 1.3)), "^", "...."),
     Mark("#5B2A6B", (0, (6, 2, 1, 2)), "D", "xxxx"),
     Mark("#C8C04A", (0, (3, 1, 1, 1, 1, 1)), "v", "\\\\\\\\"),
 )
-"""Dark blue, orange, light blue, purple, olive: neighbours differ in lightness by at least a quarter."""
+"""Dark blue, orange, light blue, purple, olive: neighbours contrast by at least 1.5 in grey."""
 
 _RC: dict[str, Any] = {
     "text.parse_math": False,
     "font.family": "DejaVu Sans",  # ships with matplotlib: the same glyphs on every machine
     "font.size": 8.5,
+    "figure.titlesize": 9.5,
     "axes.titlesize": 9,
     "axes.labelsize": 8.5,
     "axes.edgecolor": GREY,
@@ -103,6 +105,27 @@ def say_nothing_to_show(figure: Figure, why: str) -> Figure:
     """Put one sentence where the data would be, so that an empty figure explains itself."""
     figure.text(0.5, 0.5, why, ha="center", va="center", wrap=True, color=INK)
     return figure
+
+
+def tint(share: float) -> tuple[float, float, float]:
+    """Return the colour of a share from 0 to 1: from nearly white to dark blue, lightness falling evenly."""
+    light, dark = to_rgb("#F2F6FA"), to_rgb(MARKS[0].colour)
+    red, green, blue = (a + (b - a) * share for a, b in zip(light, dark, strict=True))
+    return red, green, blue
+
+
+def ink_on_tint(share: float) -> str:
+    """Return the text colour, white or ink, of the higher contrast on `tint(share)`."""
+    ground = luminance(tint(share))
+    on_white = (luminance((1, 1, 1)) + 0.05) / (ground + 0.05)
+    on_ink = (ground + 0.05) / (luminance(to_rgb(INK)) + 0.05)
+    return "white" if on_white > on_ink else INK
+
+
+def luminance(colour: tuple[float, float, float]) -> float:
+    """Return the relative luminance of an sRGB colour (WCAG 2), from 0 for black to 1 for white."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def thousands(value: float) -> str:

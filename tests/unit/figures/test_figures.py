@@ -1,0 +1,229 @@
+"""Figures: what is drawn, that the same data give the same bytes, and that nothing at all still draws."""
+
+import dataclasses
+import subprocess
+import sys
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.text import Text
+from tables.paper_run import (
+    EIGHT,
+    LLAVA,
+    OPTIONS,
+    TRANSITIONS,
+    TWO,
+    decision_rows,
+    paper_scores,
+    run_of,
+    score_row,
+    write_decisions,
+    write_scores,
+)
+
+from readout_audit.errors import AuditError
+from readout_audit.figures import registry, style
+from readout_audit.figures.common import cell_title, hardest_split
+from readout_audit.figures.figure_05_first_tokens import place
+from readout_audit.figures.running import running_rate
+from readout_audit.stages import draw_figures
+from readout_audit.tables.inputs import ORDER, SOURCES, CellKey, Options, Sources
+
+HOSTILE = CellKey("demo", "a $x^2$ \\frac{1}{0} <b> & %_\n\u202e", "fp32", "authors", "inference")
+ONE = Options(splits=("only one",))
+SMALL = {"random": {"yes": (2, 0, 1, 0), "no": (1, 0, 2, 0)}}
+NOTHING = {"random": {"yes": (0, 0, 0, 0), "no": (0, 0, 0, 0)}}
+ALL_NO = {"random": {"yes": (0, 0, 0, 3), "no": (0, 0, 0, 3)}}
+
+
+def texts(figure):
+    """Every text of a figure that is not empty."""
+    return [text.get_text() for text in figure.findobj(Text)]
+
+
+def drawn(name, run):
+    with style.house_style():
+        figure = registry.get(name)(run)
+        figure.canvas.draw()
+        return figure
+
+
+def published(tmp_path, transitions=TRANSITIONS, cell=LLAVA, **more):
+    """A run of decisions in their order, with scores."""
+    cell = cell._replace(source="published")
+    rows = decision_rows(cell, transitions, tokens=(3869, 1939), order_known=True)
+    scores = write_scores(tmp_path, paper_scores(cell))
+    return Sources(scores=scores, decisions=(write_decisions(tmp_path, rows, cell),), **more)
+
+
+def run_on(sources, options=OPTIONS):
+    return run_of(
+        options, **{field.name: getattr(sources, field.name) for field in dataclasses.fields(sources)}
+    )
+
+
+def test_figure_2_shows_the_papers_counts(tmp_path):
+    shown = texts(drawn("figure_02_confusion", run_of(scores=write_scores(tmp_path, paper_scores()))))
+    for box in ("TP\n1,438\n95.9%", "FP\n842\n56.1%", "FN\n62\n4.1%", "TN\n658\n43.9%"):
+        assert box in shown
+    for box in ("TP\n1,174\n78.3%", "FP\n182\n12.1%", "FN\n326\n21.7%", "TN\n1,318\n87.9%"):
+        assert box in shown
+    assert {TWO, EIGHT, "llava-1.5-7b, adversarial", "read as", "label"} <= set(shown)
+
+
+def test_figure_2_shows_what_is_neither(tmp_path):
+    rows = [
+        score_row(LLAVA, "pope", "adversarial", TWO, tp=1, fp=0, tn=1, fn=0, unparsed_pos=1, invalid_neg=1),
+        score_row(LLAVA, "pope", "adversarial", EIGHT, tp=None),
+    ]
+    shown = texts(drawn("figure_02_confusion", run_of(scores=write_scores(tmp_path, rows))))
+    assert "unparsed or invalid\n1\n50.0%" in shown
+    assert "not available from this source" in shown
+
+
+def test_figure_4_names_the_last_values_of_every_curve(tmp_path):
+    shown = texts(drawn("figure_04_running_splits", run_on(published(tmp_path))))
+    for value in ("0.452", "0.434", "0.411", "0.760", "0.707", "0.644"):
+        assert value in shown
+    assert "adversarial (n = 3,000)" in shown
+    assert shown.count("0.500") == 3
+
+
+def test_figures_of_a_stream_need_its_order(tmp_path):
+    rows = decision_rows(LLAVA, SMALL, tokens=None, order_known=False)
+    run = run_of(decisions=(write_decisions(tmp_path, rows),))
+    assert any(
+        "does not know the order" in text for text in texts(drawn("figure_03_running_adversarial", run))
+    )
+    assert ORDER in registry.entry("figure_03_running_adversarial").needs
+    assert ORDER in registry.entry("figure_04_running_splits").needs
+
+
+def test_figure_5_writes_every_count(tmp_path):
+    (axes,) = drawn("figure_05_first_tokens", run_on(published(tmp_path))).axes
+    shown = [text.get_text() for text in axes.texts]
+    for count in ("1,356", "1,303", "1,234", "1,644", "1,697", "1,766"):
+        assert count in shown
+    assert shown.count("0") == 3 * 7  # six silent forms and the other tokens, by split
+    assert "▁Yes  (3869)" in [label.get_text() for label in axes.get_yticklabels()]
+
+
+def test_the_running_rate_leaves_invalid_rows_out():
+    curve = running_rate(pd.Series(["yes", "invalid", "no", None, "unparsed", "yes"]))
+    assert curve is not None
+    assert curve.asked.tolist() == [1, 2, 3, 4]
+    assert curve.rate.tolist() == [1, 1 / 2, 1 / 3, 2 / 4]
+    assert (curve.n, curve.last) == (4, Fraction(1, 2))
+
+
+def test_a_long_stream_is_thinned_and_keeps_its_ends():
+    curve = running_rate(pd.Series(["yes"] * 9999 + ["no"]))
+    assert curve is not None
+    assert len(curve.asked) == 3000
+    assert (curve.asked[0], curve.asked[-1], curve.rate[-1]) == (1, 10000, 0.9999)
+
+
+def test_no_valid_answer_has_no_rate():
+    assert running_rate(pd.Series(["invalid", None], dtype=object)) is None
+
+
+@pytest.mark.parametrize(("count", "at"), [(0, 0), (1, 1), (10, 2), (1000, 4)])
+def test_the_log_axis_has_a_place_for_zero(count, at):
+    assert place(count) == pytest.approx(at)
+
+
+@pytest.mark.parametrize("name", sorted(registry.FIGURES))
+@pytest.mark.parametrize("transitions", [SMALL, NOTHING, ALL_NO], ids=["small", "no rows", "all no"])
+def test_every_figure_draws_little_and_nothing(name, transitions, tmp_path):
+    cell = HOSTILE._replace(source="published")
+    rows = decision_rows(cell, transitions, tokens=(3869, 1939), order_known=True)
+    scores = [
+        score_row(cell, "pope", "random", readout, tp=0, fp=0, tn=3 * (transitions is ALL_NO), fn=0)
+        for readout in (TWO, EIGHT)
+    ]
+    sources = Sources(
+        scores=write_scores(tmp_path, scores if rows else []),
+        decisions=(write_decisions(tmp_path, rows, cell),),
+    )
+    assert drawn(name, run_on(sources, Options(splits=("random",)))).findobj(Text)
+
+
+@pytest.mark.parametrize("name", sorted(registry.FIGURES))
+def test_a_split_nobody_asked_still_draws(name, tmp_path):
+    drawn(name, run_on(published(tmp_path, SMALL), ONE))
+
+
+@pytest.mark.parametrize("name", sorted(registry.FIGURES))
+def test_needs_are_kinds_of_file(name):
+    assert set(registry.entry(name).needs) <= {*SOURCES, ORDER}
+    assert registry.entry(name).module.endswith(name)
+
+
+def test_an_unknown_figure_is_one_sentence():
+    with pytest.raises(AuditError, match="no figure 'figure_99'"):
+        registry.get("figure_99")
+
+
+def test_bytes_are_the_same_in_another_process_and_hold_no_date(tmp_path):
+    sources = published(tmp_path, SMALL)
+    files = {
+        attempt: {suffix: tmp_path / attempt / f"f.{suffix}" for suffix in ("pdf", "png")} for attempt in "ab"
+    }
+    draw_figures.run("figure_04_running_splits", sources, Options(splits=("random",)), files["a"])
+    arguments = ["--name", "figure_04_running_splits", "--options", '{"splits":["random"]}']
+    arguments += ["--decisions", str(sources.decisions[0])]
+    for suffix, path in files["b"].items():
+        arguments += [f"--{suffix}", str(path)]
+    subprocess.run([sys.executable, "-m", "readout_audit.stages.draw_figures", *arguments], check=True)
+    pdf, png = (path.read_bytes() for path in files["a"].values())
+    assert [pdf, png] == [path.read_bytes() for path in files["b"].values()]
+    assert pdf.startswith(b"%PDF")
+    assert b"CreationDate" not in pdf
+    assert png.startswith(b"\x89PNG")
+    assert b"Matplotlib" not in pdf + png
+
+
+def test_hardest_split_and_titles():
+    assert hardest_split(Options(splits=("adversarial", "random"))) == "adversarial"
+    assert hardest_split(Options(splits=("easy", "hard"))) == "hard"
+    other = LLAVA._replace(precision="bf16")
+    assert cell_title(LLAVA, [LLAVA]) == "llava-1.5-7b"
+    assert cell_title(other, [LLAVA, other]) == "llava-1.5-7b · bf16"
+    assert style.describe(["a" * 50, "b" * 20], width=60) == "a" * 50 + "\n" + "b" * 20
+
+
+def test_neighbouring_marks_differ_in_lightness_and_in_every_other_way():
+    # Contrast of 1.5 is what two greys need to be told apart side by side; dash, marker and hatch differ too.
+    for first, second in zip(style.MARKS, style.MARKS[1:], strict=False):
+        low, high = sorted(style.luminance(to_rgb(look.colour)) for look in (first, second))
+        assert (high + 0.05) / (low + 0.05) > 1.5
+    for attribute in style.Mark._fields:
+        assert len({str(getattr(look, attribute)) for look in style.MARKS}) == len(style.MARKS)
+
+
+@pytest.mark.parametrize("share", [0, 0.25, 0.5, 0.56, 0.75, 1])
+def test_text_on_a_tint_is_readable(share):
+    ground = style.luminance(style.tint(share))
+    text = style.luminance(to_rgb(style.ink_on_tint(share)))
+    low, high = sorted((ground, text))
+    assert (high + 0.05) / (low + 0.05) > 4
+
+
+@pytest.mark.parametrize(
+    ("values", "placed"),
+    [
+        ([], []),
+        ([0.5], [0.5]),
+        ([0.5, 0.45], [0.55, 0.45]),
+        ([0.99, 1.0], [0.9, 1.0]),
+        ([0.0, 0.0, 0.0], [0.0, 0.1, 0.2]),
+    ],
+)
+def test_labels_are_spread_within_their_ends(values, placed):
+    assert style.spread(values, gap=0.1, low=0, high=1) == pytest.approx(placed)
+
+
+def test_too_many_labels_share_the_room_evenly():
+    assert style.spread([0.5] * 3, gap=0.9, low=0, high=1) == pytest.approx([0, 0.5, 1])
