@@ -18,7 +18,8 @@ from readout_audit.fileio import sha256_file, write_json
 
 LOGGER = logging.getLogger(__name__)
 
-CHUNK = 1 << 20
+CHUNK = 1 << 14
+"""Bytes per step; what a broken connection loses is less than one."""
 DISK_MARGIN = 64 << 20
 """Bytes that stay free on the disk after a download."""
 
