@@ -77,12 +77,19 @@ def wanted_files(files: Iterable[RemoteFile], *, pickled: bool) -> list[RemoteFi
 
 
 def fetch_from_hub(
-    model: str, repository: str, revision: str | None, folder: Path, lock: Path, *, pickled: bool
+    model: str,
+    repository: str,
+    revision: str | None,
+    folder: Path,
+    lock: Path,
+    *,
+    pickled: bool,
+    endpoint: str | None = None,
 ) -> dict[str, Any]:
     """Fetch a checkpoint from the hub and return its manifest.
 
     A null revision is resolved once and locked; later fetches stay at that commit. Interrupted downloads go on
-    where they stopped.
+    where they stopped. `endpoint` is the hub's address, None for its client's own (which HF_ENDPOINT sets).
 
     Raises:
         AuditError: the hub cannot be reached or does not give the repository, there is no room, or a file is not
@@ -95,20 +102,22 @@ def fetch_from_hub(
             f"models/{model}: {known['repository']} was fetched first and {repository} is asked for now; "
             f"if the change is meant, remove the entry 'models/{model}' from {lock}."
         )
-    commit, listed = list_repository(repository, revision or known.get("revision"))
+    commit, listed = list_repository(repository, revision or known.get("revision"), endpoint)
     files = wanted_files(listed, pickled=pickled)
     folder.mkdir(parents=True, exist_ok=True)
     check_room(folder, _still_needed(files, folder))
-    hashes = {file.name: _fetch_one(repository, commit, file, folder) for file in files}
+    hashes = {file.name: _fetch_one(repository, commit, file, folder, endpoint) for file in files}
     return _finish(model, {"repository": repository, "revision": commit}, hashes, folder, lock, source="hub")
 
 
-def list_repository(repository: str, revision: str | None) -> tuple[str, list[RemoteFile]]:
+def list_repository(
+    repository: str, revision: str | None, endpoint: str | None
+) -> tuple[str, list[RemoteFile]]:
     """Return the commit that `revision` (None: the newest) stands for, and every file at it."""
     from huggingface_hub import HfApi
 
     with _hub_errors(repository):
-        info = HfApi().model_info(repository, revision=revision, files_metadata=True)
+        info = HfApi(endpoint=endpoint).model_info(repository, revision=revision, files_metadata=True)
     files = [
         RemoteFile(sibling.rfilename, sibling.size or 0, sibling.lfs.sha256 if sibling.lfs else None)
         for sibling in info.siblings or []
@@ -118,13 +127,15 @@ def list_repository(repository: str, revision: str | None) -> tuple[str, list[Re
     return info.sha, files
 
 
-def _fetch_one(repository: str, commit: str, file: RemoteFile, folder: Path) -> str:
+def _fetch_one(repository: str, commit: str, file: RemoteFile, folder: Path, endpoint: str | None) -> str:
     """Fetch one file at one commit; return its SHA-256, checked against the hub's where it states one."""
     from huggingface_hub import hf_hub_download
 
     target = folder / PARTS if _is_pickled(file.name) else folder
     with _hub_errors(repository):
-        path = Path(hf_hub_download(repository, file.name, revision=commit, local_dir=target))
+        path = Path(
+            hf_hub_download(repository, file.name, revision=commit, local_dir=target, endpoint=endpoint)
+        )
     found = sha256_file(path)
     if file.sha256 is not None and found != file.sha256:
         path.unlink()
