@@ -245,7 +245,7 @@ def test_merge_refuses_incomplete_and_mixed_shards(world: World, tmp_path: Path)
     with pytest.raises(AuditError, match="more than once"):
         merge_shards.run([one, two, two], world.questions, tmp_path / "r.parquet")
     ask_model.main(world.arguments(tmp_path, 2, 2, max_new_tokens=3))
-    with pytest.raises(AuditError, match="differs from .* in .*settings"):
+    with pytest.raises(AuditError, match=r"differs from .* in .*settings"):
         merge_shards.run([one, two], world.questions, tmp_path / "r.parquet")
     assert not (tmp_path / "r.parquet").exists()
 
