@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from readout_audit.errors import AuditError
-from readout_audit.scores.confusion import ABSENT
+from readout_audit.scores.confusion import ABSENT, Codes
 from readout_audit.scores.decisions import Decisions
 from readout_audit.scores.labels import LabelSet
 
@@ -60,21 +60,36 @@ def split_blocks(decisions: Decisions, label_set: LabelSet, first: Sequence[int]
     return blocks
 
 
-def distinct_rows(
-    decisions: Decisions, label_set: LabelSet, readout: str
-) -> tuple[npt.NDArray[np.int64] | None, int]:
-    """Return the first labelled row of each uid, and how many rows contradict it.
+class Repeats(NamedTuple):
+    """Labelled rows that ask the same (image, question).
 
-    A row contradicts the first one of its uid by another label or another answer. The rows are None where
-    one does, since "each question once" has then no answer, and where a uid is not known.
+    Attributes:
+        rows: shape (k,), indices of the labelled rows.
+        first: shape (distinct,), positions in `rows` of the first row of each question.
+        group: shape (k,), which question each row asks.
     """
+
+    rows: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    group: npt.NDArray[np.int64]
+
+    @property
+    def distinct(self) -> npt.NDArray[np.int64]:
+        """The first row of each question, in the decision file's order."""
+        return self.rows[np.sort(self.first)]
+
+    def contradictions(self, codes: Codes) -> int:
+        """Return how many rows differ in `codes`, shape (n,), from the first row of their question."""
+        here = codes[self.rows]
+        return int((here != here[self.first][self.group]).sum())
+
+
+def find_repeats(decisions: Decisions, label_set: LabelSet) -> Repeats | None:
+    """Group the labelled rows by uid; None where a uid is not known."""
     uids = decisions.identity["uid"]
     if uids.null_count:
-        return None, 0
+        return None
     numbers = np.asarray(pc.dictionary_encode(uids.combine_chunks()).indices.to_numpy(False))
     rows = np.flatnonzero(label_set.codes != ABSENT)
     _, first, group = np.unique(numbers[rows], return_index=True, return_inverse=True)
-    contradicting = 0
-    for codes in (label_set.codes[rows], decisions.answers[readout][rows]):
-        contradicting += int((codes != codes[first][group]).sum())
-    return (None if contradicting else rows[np.sort(first)]), contradicting
+    return Repeats(rows, first, group)

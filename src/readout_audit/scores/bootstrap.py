@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 LEVEL = 0.95
 """Coverage of every interval."""
 
-_CHUNK_CELLS = 2**22
+_CHUNK_CELLS = 2**21
 """Weights held at once: bounds the memory, whatever the number of images."""
 
 _EXACT_IN_FLOAT32 = 2**24

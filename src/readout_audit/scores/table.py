@@ -9,7 +9,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from readout_audit import contracts
-from readout_audit.scores.blocks import AGGREGATES, ALL, DISTINCT, MACRO, POOLED, distinct_rows, split_blocks
+from readout_audit.scores.blocks import (
+    AGGREGATES,
+    ALL,
+    DISTINCT,
+    MACRO,
+    POOLED,
+    Block,
+    Repeats,
+    find_repeats,
+    split_blocks,
+)
 from readout_audit.scores.confusion import Confusion, count, count_ties, total
 from readout_audit.scores.decisions import Decisions
 from readout_audit.scores.labels import LabelSet
@@ -22,6 +32,7 @@ RATES = {  # column -> attribute of a matrix
     "yes_rate": "yes_rate",
 }
 PARSED_ONLY = ("f1", "precision", "recall", "accuracy")
+PARTLY = "not available from this source on these splits; aggregates over splits are left out"
 TIE_POLICIES = ("yes", "no", "excluded")
 
 Rates = dict[str, Fraction | None]
@@ -80,26 +91,14 @@ def count_scores(decisions: Decisions, label_sets: Sequence[LabelSet], first: Se
     contradicting: dict[str, dict[str, int]] = {}
     for label_set in label_sets:
         blocks = split_blocks(decisions, label_set, first)
+        repeats = find_repeats(decisions, label_set)
         for readout in decisions.answers:
-            lacking = [split for split in decisions.splits if not decisions.has(readout, split)]
-            here = [
-                Entry(label_set.name, block.split, readout, block.subset, (part,))
-                for block in blocks
-                if block.split not in lacking
-                for part in [_part(decisions, label_set, readout, block.rows)]
-            ]
-            entries += here
-            if lacking:
-                why = "not available from this source on these splits; aggregates are left out"
-                unavailable[readout] = {"why": why, "splits": lacking}
-                continue
-            whole = tuple(entry.parts[0] for entry in here if entry.subset == ALL)
-            rows, contradictions = distinct_rows(decisions, label_set, readout)
-            if contradictions:
-                contradicting.setdefault(label_set.name, {})[readout] = contradictions
-            once = (_part(decisions, label_set, readout, rows),) if rows is not None else ()
-            for split, parts in ((MACRO, whole), (POOLED, whole), (DISTINCT, once)):
-                entries.append(Entry(label_set.name, split, readout, ALL, parts))
+            found = _count_readout(decisions, label_set, blocks, repeats, readout)
+            entries += found.entries
+            if found.lacking:
+                unavailable[readout] = {"why": PARTLY, "splits": found.lacking}
+            if found.contradictions:
+                contradicting.setdefault(label_set.name, {})[readout] = found.contradictions
     notes = {
         "schema": 1,
         "cell": decisions.cell,
@@ -109,6 +108,48 @@ def count_scores(decisions: Decisions, label_sets: Sequence[LabelSet], first: Se
         "rows_that_contradict_the_same_question": contradicting,
     }
     return Scores(entries, notes)
+
+
+class _Counted(NamedTuple):
+    """Entries of one readout, splits it lacks, and rows that contradict an earlier one on one question."""
+
+    entries: list[Entry]
+    lacking: list[str]
+    contradictions: int
+
+
+def _count_readout(
+    decisions: Decisions,
+    label_set: LabelSet,
+    blocks: Sequence[Block],
+    repeats: Repeats | None,
+    readout: str,
+) -> _Counted:
+    """Count one readout on every block, and on the aggregates if it has all splits."""
+    lacking = [split for split in decisions.splits if not decisions.has(readout, split)]
+    entries = [
+        Entry(
+            label_set.name,
+            block.split,
+            readout,
+            block.subset,
+            (_part(decisions, label_set, readout, block.rows),),
+        )
+        for block in blocks
+        if block.split not in lacking
+    ]
+    if lacking:
+        return _Counted(entries, lacking, 0)
+    whole = tuple(entry.parts[0] for entry in entries if entry.subset == ALL)
+    once: tuple[Part, ...] = ()
+    contradictions = 0
+    if repeats is not None:
+        contradictions = sum(map(repeats.contradictions, (label_set.codes, decisions.answers[readout])))
+        if not contradictions:
+            once = (_part(decisions, label_set, readout, repeats.distinct),)
+    for split, parts in ((MACRO, whole), (POOLED, whole), (DISTINCT, once)):
+        entries.append(Entry(label_set.name, split, readout, ALL, parts))
+    return _Counted(entries, lacking, contradictions)
 
 
 def _part(decisions: Decisions, label_set: LabelSet, readout: str, rows: npt.NDArray[np.int64]) -> Part:
