@@ -4,7 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import pyarrow as pa
+
+from readout_audit.contracts import QUESTIONS
 from readout_audit.datasets.questions import question_uid
+from readout_audit.fileio import write_table
 from scores.decision_files import write_decisions
 
 NAMESPACE = "coco"
@@ -46,3 +50,24 @@ def write_published(mirror: Path, path: Path) -> Path:
                 }
             )
     return write_decisions(path, rows)
+
+
+def write_repope(mirror: Path, path: Path) -> Path:
+    """Write RePOPE's labels as a question table; it drops the questions that it found ambiguous."""
+    rows = [
+        {
+            "uid": question_uid(NAMESPACE, question["image"], question["text"]),
+            "dataset": "repope",
+            "split": split,
+            "question_id": str(question["question_id"]),
+            "image": question["image"],
+            "image_namespace": NAMESPACE,
+            "object": question["object"],
+            "question": question["text"],
+            "label": question["label"],
+        }
+        for split in SPLITS
+        for question in read_questions(mirror / f"repope/coco_repope_{split}.json")
+    ]
+    write_table(path, pa.Table.from_pylist(rows, schema=QUESTIONS), QUESTIONS)
+    return path
