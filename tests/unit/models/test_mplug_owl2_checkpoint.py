@@ -55,6 +55,10 @@ def test_a_saved_model_comes_back_bit_by_bit(saved):
     assert torch.equal(logits(model), logits(tiny_model()))
 
 
+def test_nothing_computed_is_kept_where_loading_could_leave_it_uninitialised(saved):
+    assert list(load_model(saved, dtype=torch.float32).buffers()) == []
+
+
 def test_computed_buffers_may_be_there_and_change_nothing(copied, saved):
     def add_buffers(weights):
         weights["model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.full((32,), torch.nan)

@@ -1,6 +1,5 @@
 """One call for the three kinds of attention in the model, through the attention interface of transformers."""
 
-import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -42,5 +41,5 @@ class MultiHeadAttention(nn.Module):
             self.config._attn_implementation, eager_attention_forward
         )
         context, weights = interface(self, query, key, value, mask, dropout=0.0, scaling=self.scaling)
-        assert isinstance(context, torch.Tensor)
-        return context.flatten(2), weights
+        joined: Tensor = context.flatten(2)
+        return joined, weights

@@ -89,9 +89,8 @@ class MplugOwl2Model(MplugOwl2PreTrainedModel):
             cache = DynamicCache()
         seen = cache.get_seq_length() if cache is not None else 0
         if position_ids is None:
-            position_ids = torch.arange(seen, seen + inputs_embeds.shape[1], device=inputs_embeds.device)[
-                None
-            ]
+            index = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device)
+            position_ids = (seen + index)[None]
         # Without position ids: from them this function would guess packed sequences, which the caller masks himself.
         mask = create_causal_mask(
             config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask, cache=cache

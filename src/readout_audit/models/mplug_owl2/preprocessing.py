@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
 from PIL import Image
 from torch import Tensor
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
@@ -50,6 +49,5 @@ def load_image_processor(folder: Path, image_size: int) -> CLIPImageProcessorPil
 
 def preprocess_images(images: Sequence[Image.Image], processor: CLIPImageProcessorPil) -> Tensor:
     """Return `[images, 3, size, size]` float32."""
-    pixel_values = processor([square(image) for image in images], return_tensors="pt")["pixel_values"]
-    assert isinstance(pixel_values, torch.Tensor)
+    pixel_values: Tensor = processor([square(image) for image in images], return_tensors="pt")["pixel_values"]
     return pixel_values
