@@ -65,28 +65,44 @@ def infer(
     images = number_images(decisions.identity["image"]) if resamples else None
     if resamples and images is None:
         note["why_not"] = "the source does not know which image a row is about"
-    if images is None or not steps:
+    if images is None:
         return Inference(found, note)
+    groups: dict[tuple[str, str], list[int]] = {}
+    for index, step in enumerate(steps):
+        groups.setdefault((step.labels, step.split), []).append(index)
     codes = {label_set.name: label_set.codes for label_set in label_sets}
-    pairs = list({_key(step): step for step in steps}.values())
-    counts = [_per_image(decisions, codes[step.labels], step, images) for step in pairs]
-    totals = resampled_totals(np.concatenate(counts, axis=1), resamples, seed)
-    p_values = permutation_p_values(counts, resamples, seed)
-    position = {_key(step): i for i, step in enumerate(pairs)}
-    for step, quantities in zip(steps, found, strict=True):
-        # One direction of a pair is the other with columns exchanged: each pair is resampled once.
-        i = position[_key(step)]
-        resampled = totals[:, i * _WIDTH : (i + 1) * _WIDTH]
-        same_way = pairs[i].before == step.before
-        quantities += _intervals(resampled if same_way else resampled[:, _OTHER_WAY])
-        quantities.append(p_values[i])
+    # By label set and split, to bound the memory: the same seed gives every group the same draw.
+    for (labels, _), indices in groups.items():
+        group = [steps[index] for index in indices]
+        by_step = _infer_group(decisions, codes[labels], images, group, resamples, seed)
+        for index, further in zip(indices, by_step, strict=True):
+            found[index] += further
     note |= {"resamples": resamples, "seed": seed, "images": images.n}
     return Inference(found, note)
 
 
-def _key(step: Step) -> tuple[str, str, frozenset[str]]:
-    """Return what both directions of a step share."""
-    return step.labels, step.split, frozenset((step.before, step.after))
+def _infer_group(
+    decisions: Decisions, labels: Codes, images: Images, steps: Sequence[Step], resamples: int, seed: int
+) -> list[list[Quantity]]:
+    """Return the intervals and the permutation test of steps on the same rows."""
+    # One direction of a pair is the other with columns exchanged: each pair is resampled once.
+    pairs = list({_key(step): step for step in steps}.values())
+    position = {_key(step): i for i, step in enumerate(pairs)}
+    counts = [_per_image(decisions, labels, step, images) for step in pairs]
+    totals = resampled_totals(np.concatenate(counts, axis=1), resamples, seed)
+    p_values = permutation_p_values(counts, resamples, seed)
+    found = []
+    for step in steps:
+        i = position[_key(step)]
+        resampled = totals[:, i * _WIDTH : (i + 1) * _WIDTH]
+        same_way = pairs[i].before == step.before
+        found.append([*_intervals(resampled if same_way else resampled[:, _OTHER_WAY]), p_values[i]])
+    return found
+
+
+def _key(step: Step) -> frozenset[str]:
+    """Return what both directions of a step on the same rows share."""
+    return frozenset((step.before, step.after))
 
 
 def _per_image(decisions: Decisions, labels: Codes, step: Step, images: Images) -> npt.NDArray[np.int64]:
