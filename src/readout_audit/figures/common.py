@@ -1,16 +1,9 @@
-"""What several figures share: which split stands for the paper's hardest, and how a cell is named."""
+"""What several figures share: how a cell is named."""
 
 from collections.abc import Iterable
 
 from readout_audit.figures.style import describe
-from readout_audit.tables.inputs import CellKey, Options
-
-ADVERSARIAL = "adversarial"
-
-
-def hardest_split(options: Options) -> str:
-    """Return the split that Figures 2 and 3 show: adversarial; a run without it shows its last one."""
-    return ADVERSARIAL if ADVERSARIAL in options.splits else options.splits[-1]
+from readout_audit.tables.inputs import CellKey
 
 
 def cell_title(cell: CellKey, cells: Iterable[CellKey], width: int = 60) -> str:

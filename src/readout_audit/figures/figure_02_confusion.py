@@ -8,8 +8,9 @@ from matplotlib.patches import Rectangle
 
 from readout_audit.exact import printed
 from readout_audit.figures import style
-from readout_audit.figures.common import cell_title, hardest_split
+from readout_audit.figures.common import cell_title
 from readout_audit.scores.confusion import Confusion
+from readout_audit.tables.common import hardest_split
 from readout_audit.tables.inputs import RunTables
 
 CAPTION = "Shares are of the questions with that label; darker is larger. Heavy frame: right answers."

@@ -3,7 +3,8 @@
 from matplotlib.figure import Figure
 
 from readout_audit.figures import running, style
-from readout_audit.figures.common import cell_title, hardest_split
+from readout_audit.figures.common import cell_title
+from readout_audit.tables.common import hardest_split
 from readout_audit.tables.inputs import RunTables
 
 

@@ -12,15 +12,16 @@ if TYPE_CHECKING:
 
     from readout_audit.tables.inputs import RunTables
 
+_HERE = "readout_audit.figures"
+
 FIGURES: dict[str, Entry] = {
-    "figure_02_confusion": Entry("readout_audit.figures.figure_02_confusion", ("scores",)),
-    "figure_03_running_adversarial": Entry(
-        "readout_audit.figures.figure_03_running_adversarial", ("decisions", "order")
-    ),
-    "figure_04_running_splits": Entry(
-        "readout_audit.figures.figure_04_running_splits", ("decisions", "order")
-    ),
-    "figure_05_first_tokens": Entry("readout_audit.figures.figure_05_first_tokens", ("decisions", "claims")),
+    "figure_01_decision_path": Entry(f"{_HERE}.figure_01_decision_path", ("decisions", "claims")),
+    "figure_02_confusion": Entry(f"{_HERE}.figure_02_confusion", ("scores",)),
+    "figure_03_running_adversarial": Entry(f"{_HERE}.figure_03_running_adversarial", ("decisions", "order")),
+    "figure_04_running_splits": Entry(f"{_HERE}.figure_04_running_splits", ("decisions", "order")),
+    "figure_05_first_tokens": Entry(f"{_HERE}.figure_05_first_tokens", ("decisions", "claims")),
+    "figure_06_samples": Entry(f"{_HERE}.figure_06_samples", ("decisions", "images")),
+    "figure_10_encodings": Entry(f"{_HERE}.figure_10_encodings", ("tokens", "claims")),
 }
 """The module's `draw(RunTables) -> Figure` draws it."""
 

@@ -38,7 +38,15 @@ class Marked(NamedTuple):
     word: str
 
 
-Cell = int | Fraction | Marked | str | None
+class Range(NamedTuple):
+    """Two exact ends and, where it is not an interval of a measured number, a word: "0.470 to 0.532"."""
+
+    low: Fraction | None
+    high: Fraction | None
+    word: str = ""
+
+
+Cell = int | Fraction | Marked | Range | str | None
 """None is a ratio of zero to zero and prints as "undefined"."""
 
 
@@ -128,6 +136,9 @@ def cell_text(cell: Cell, column: Column) -> str:
     """
     if isinstance(cell, Marked):
         return f"{cell_text(cell.value, column)} ({cell.word})"
+    if isinstance(cell, Range):
+        ends = f"{cell_text(cell.low, column)} to {cell_text(cell.high, column)}"
+        return f"{ends} ({cell.word})" if cell.word else ends
     if isinstance(cell, str):
         return cell
     if cell is None:

@@ -1,15 +1,22 @@
-"""What several tables share: the columns that say what a row is about, and recurring notes."""
+"""What several tables share: columns that say what a row is about, the split to show, recurring notes."""
 
 from collections.abc import Iterable
 
 from readout_audit.scores.confusion import Confusion
 from readout_audit.tables.base import Column, text_column
-from readout_audit.tables.inputs import CellKey
+from readout_audit.tables.inputs import CellKey, Options
 
 IDENTITY: tuple[Column, ...] = tuple(
     text_column(name, identity=True) for name in (*CellKey._fields, "labels")
 )
 """Leading columns of every table of scores."""
+
+ADVERSARIAL = "adversarial"
+
+
+def hardest_split(options: Options) -> str:
+    """Return the split the paper shows where it shows one: adversarial; a run without it shows its last."""
+    return ADVERSARIAL if ADVERSARIAL in options.splits else options.splits[-1]
 
 
 def identity_cells(cell: CellKey, labels: str) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """What tables and figures read: the files of one run, loaded when first asked for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +15,11 @@ from readout_audit import contracts, fileio
 from readout_audit.errors import AuditError
 from readout_audit.scores.confusion import Confusion
 
-SOURCES = ("scores", "transitions", "gap", "decisions", "tokens", "claims")
+SOURCES = ("scores", "transitions", "gap", "decisions", "tokens", "claims", "images")
 """The kinds of file a table or figure may need."""
+
+ALL_ROWS = "all"
+"""The subset of a score table that is the whole split."""
 
 ORDER = "order"
 """In a registry's `needs`: the decisions must be in the order in which the questions were asked."""
@@ -38,9 +42,13 @@ class CellKey(NamedTuple):
     source: str
 
 
+SplitKey = tuple[CellKey, str, str]
+"""(cell, labels, split)."""
+
+
 @dataclass(frozen=True)
 class Sources:
-    """The files of one run; a table is given only those it needs."""
+    """The files of one run; a table is given only those it needs. `images` is a folder."""
 
     scores: Path | None = None
     transitions: tuple[Path, ...] = ()
@@ -48,6 +56,7 @@ class Sources:
     decisions: tuple[Path, ...] = ()
     tokens: tuple[Path, ...] = ()
     claims: Path | None = None
+    images: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,7 @@ class Options:
         labels: label sets, the primary one first.
         readout_from, readout_to: the pair whose gap is shown; `from` reads the emitted token's side.
         reference_model: the model whose ids the legacy readouts copy.
+        samples: question ids that Figure 6 takes first, where their outcome is one it shows.
     """
 
     splits: tuple[str, ...]
@@ -70,6 +80,7 @@ class Options:
     readout_from: str = "legacy_8tok"
     readout_to: str = "legacy_2tok"
     reference_model: str | None = None
+    samples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,36 +145,68 @@ class RunTables:
         return {token_map["model"]: token_map for token_map in maps}
 
     @cached_property
-    def _confusions(self) -> dict[tuple[CellKey, str, str, str], Confusion | None]:
-        """Counts by (cell, labels, split, readout) over all rows of a split; None where a row has none."""
-        rows = self.scores[self.scores["subset"] == "all"]
+    def _confusions(self) -> dict[tuple[CellKey, str, str, str, str], Confusion | None]:
+        """Counts by (cell, labels, split, readout, subset); None where a row has none."""
         return {
-            (_cell(row), row["labels"], row["split"], row["readout"]): (
+            (_cell(row), row["labels"], row["split"], row["readout"], row["subset"]): (
                 None
                 if any(pd.isna(row[name]) for name in Confusion._fields)
                 else Confusion(*(int(row[name]) for name in Confusion._fields))
             )
-            for row in rows.to_dict("records")
+            for row in self.scores.to_dict("records")
         }
 
-    def confusion(self, cell: CellKey, labels: str, split: str, readout: str) -> Confusion | None:
+    def confusion(
+        self, cell: CellKey, labels: str, split: str, readout: str, subset: str = ALL_ROWS
+    ) -> Confusion | None:
         """Return the counts of one readout, or None where the source cannot say."""
-        return self._confusions.get((cell, labels, split, readout))
+        return self._confusions.get((cell, labels, split, readout, subset))
+
+    @cached_property
+    def _quantities(self) -> dict[tuple[CellKey, str, str, str], Fraction | None]:
+        """Gap quantities of the pair by (cell, labels, split, quantity)."""
+        frame = self.gap
+        pair = (frame["readout_from"] == self.options.readout_from) & (
+            frame["readout_to"] == self.options.readout_to
+        )
+        return {
+            (_cell(row), row["labels"], row["split"], row["quantity"]): _exact(row)
+            for row in frame[pair].to_dict("records")
+        }
+
+    def quantity(self, cell: CellKey, labels: str, split: str, name: str) -> Fraction | None:
+        """Return one gap quantity of the pair; None where it is undefined or not there."""
+        return self._quantities.get((cell, labels, split, name))
+
+    def interval(self, cell: CellKey, labels: str, split: str, name: str) -> tuple[Fraction, Fraction] | None:
+        """Return the 95% interval of a gap quantity; None where none was computed."""
+        low, high = (self.quantity(cell, labels, split, f"{name}_ci_{end}") for end in ("low", "high"))
+        return None if low is None or high is None else (low, high)
+
+    def unpaired_splits(self) -> list[SplitKey]:
+        """Return each (cell, labels, split) whose source gives the pair's readouts apart, not row by row."""
+        return self.in_order(key[:3] for key in self._quantities if key[3] == "agreement_bound_low")
+
+    def in_order(self, keys: Iterable[SplitKey]) -> list[SplitKey]:
+        """Return the keys the options name: cells as first met, labels and splits as in the options."""
+        found = dict.fromkeys(keys)
+        return [
+            (cell, labels, split)
+            for cell in dict.fromkeys(key[0] for key in found)
+            for labels in self.options.labels
+            for split in self.options.splits
+            if (cell, labels, split) in found
+        ]
 
     def size(self, cell: CellKey, labels: str, split: str) -> int | None:
         """Return how many questions of a split were scored, None where no readout of it was."""
-        keys = (key for key in self._confusions if key[:3] == (cell, labels, split))
-        found = (confusion for key in keys if (confusion := self._confusions[key]) is not None)
-        return next((confusion.n for confusion in found), None)
+        readouts = dict.fromkeys(key[3] for key in self._confusions)
+        found = (self.confusion(cell, labels, split, readout) for readout in readouts)
+        return next((confusion.n for confusion in found if confusion is not None), None)
 
-    def scored_splits(self) -> Iterator[tuple[CellKey, str, str]]:
-        """Yield each (cell, labels, split) with scores: cells in file order, the rest as in the options."""
-        present = dict.fromkeys(key[:3] for key in self._confusions)
-        for cell in dict.fromkeys(key[0] for key in present):
-            for labels in self.options.labels:
-                for split in self.options.splits:
-                    if (cell, labels, split) in present:
-                        yield cell, labels, split
+    def scored_splits(self, subset: str = ALL_ROWS) -> list[SplitKey]:
+        """Return each (cell, labels, split) with scores of a subset of its rows."""
+        return self.in_order(key[:3] for key in self._confusions if key[4] == subset)
 
 
 def read_decisions(path: Path) -> tuple[CellKey, Decisions]:
@@ -199,6 +242,13 @@ def _frame(table: pa.Table) -> pd.DataFrame:
     """Return an Arrow table as a frame whose integers stay integers."""
     frame: pd.DataFrame = table.to_pandas(types_mapper=_NULLABLE.get)
     return frame
+
+
+def _exact(row: Mapping[Any, Any]) -> Fraction | None:
+    """Return the value of a gap row: its exact ratio, or its float where no counts are behind it."""
+    if not pd.isna(row["numerator"]) and not pd.isna(row["denominator"]):
+        return Fraction(int(row["numerator"]), int(row["denominator"])) if row["denominator"] else None
+    return None if pd.isna(row["value"]) else Fraction(float(row["value"]))
 
 
 def _cell(row: Mapping[Any, Any]) -> CellKey:

@@ -23,13 +23,20 @@ class Entry(NamedTuple):
     needs: tuple[str, ...]
 
 
+_HERE = "readout_audit.tables"
+
 TABLES: dict[str, Entry] = {
-    "table_01_first_tokens": Entry("readout_audit.tables.table_01_first_tokens", ("decisions", "claims")),
-    "table_02_protocols": Entry("readout_audit.tables.table_02_protocols", ("scores",)),
-    "table_04_readouts": Entry("readout_audit.tables.table_04_readouts", ("scores", "decisions", "claims")),
-    "table_05_token_ids": Entry("readout_audit.tables.table_05_token_ids", ("decisions", "tokens", "claims")),
-    "table_07_transitions": Entry("readout_audit.tables.table_07_transitions", ("transitions",)),
-    "table_13_confusion": Entry("readout_audit.tables.table_13_confusion", ("scores",)),
+    "table_01_first_tokens": Entry(f"{_HERE}.table_01_first_tokens", ("decisions", "claims")),
+    "table_02_protocols": Entry(f"{_HERE}.table_02_protocols", ("scores", "gap")),
+    "table_03_survey": Entry(f"{_HERE}.table_03_survey", ("scores", "claims")),
+    "table_04_readouts": Entry(f"{_HERE}.table_04_readouts", ("scores", "decisions", "claims")),
+    "table_05_token_ids": Entry(f"{_HERE}.table_05_token_ids", ("decisions", "tokens", "claims")),
+    "table_06_notation": Entry(f"{_HERE}.table_06_notation", ("transitions", "gap")),
+    "table_07_transitions": Entry(f"{_HERE}.table_07_transitions", ("transitions", "gap", "scores")),
+    "table_10_encodings": Entry(f"{_HERE}.table_10_encodings", ("tokens", "claims")),
+    "table_11_templates": Entry(f"{_HERE}.table_11_templates", ("scores",)),
+    "table_12_survey_readouts": Entry(f"{_HERE}.table_12_survey_readouts", ("scores", "claims")),
+    "table_13_confusion": Entry(f"{_HERE}.table_13_confusion", ("scores",)),
 }
 
 

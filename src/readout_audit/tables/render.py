@@ -46,6 +46,8 @@ _LATEX = {
     "…": r"\dots{}",
     "’": "'",
 }
+_SYMBOLS = {"ρ_N": r"$\rho_N$", "G_tot": r"$G_\mathrm{tot}$", "ℓ_v": r"$\ell_v$"}
+_SYMBOL = re.compile("|".join(_SYMBOLS) + "|.")
 _MARKDOWN = re.compile(r"([\\`*\[\]|~])")
 _NEGATIVE = re.compile(r"-[0-9]")
 _EDGE_UNDERSCORE = re.compile(r"(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")
@@ -172,7 +174,8 @@ def latex_text(text: str) -> str:
     if _NEGATIVE.match(shown):
         shown = "−" + shown[1:]
     # TeX sets "--" as a dash; an empty group between them keeps two hyphens.
-    return "".join(_latex_character(character) for character in shown).replace("--", "-{}-")
+    parts = (_SYMBOLS.get(part) or _latex_character(part) for part in _SYMBOL.findall(shown))
+    return "".join(parts).replace("--", "-{}-")
 
 
 def _latex_character(character: str) -> str:

@@ -1,7 +1,7 @@
 """Table 2: the same answers under two readouts (paper, Section 3)."""
 
 from readout_audit.scores.confusion import Confusion
-from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Table, n_text, text_column
+from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Range, Table, n_text, text_column
 from readout_audit.tables.common import IDENTITY, answer_notes, identity_cells
 from readout_audit.tables.inputs import RunTables
 
@@ -10,13 +10,19 @@ def build(inputs: RunTables) -> Table:
     """Return precision, recall, F1 and yes-rate of the two readouts of the gap pair, and their gap."""
     to, emitted = inputs.options.readout_to, inputs.options.readout_from
     rows: list[tuple[Cell, ...]] = []
+    intervals: list[Cell] = []
     seen: list[Confusion] = []
     for cell, labels, split in inputs.scored_splits():
         pair = [inputs.confusion(cell, labels, split, readout) for readout in (to, emitted)]
         seen += [confusion for confusion in pair if confusion is not None]
         n = next((confusion.n for confusion in pair if confusion is not None), NOT_AVAILABLE)
         metrics = [cell for confusion in pair for cell in _metrics(confusion)]
+        interval = inputs.interval(cell, labels, split, "delta_f1")
+        intervals.append(NOT_AVAILABLE if interval is None else Range(*interval))
         rows.append((*identity_cells(cell, labels), split, n, *metrics, _gap(*pair)))
+    resampled = any(isinstance(interval, Range) for interval in intervals)
+    if resampled:
+        rows = [(*row, interval) for row, interval in zip(rows, intervals, strict=True)]
     return Table(
         number=2,
         name="table_02_protocols",
@@ -28,11 +34,13 @@ def build(inputs: RunTables) -> Table:
             *_columns(to),
             *_columns(emitted),
             Column("gap", decimals=4),
+            *([Column("95% interval", decimals=4)] if resampled else []),
         ),
         rows=tuple(rows),
         n=n_text([confusion.n for confusion in seen], "questions per split"),
         notes=(
             f"gap: F1 under {emitted} minus F1 under {to}, taken of the exact ratios and rounded once.",
+            *(["95% interval: of the gap, images resampled."] if resampled else []),
             *answer_notes(seen),
         ),
     )

@@ -8,9 +8,9 @@ from readout_audit import contracts
 from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Table, text_column
 from readout_audit.tables.first_tokens import FirstTokens, first_tokens
 from readout_audit.tables.inputs import RunTables
+from readout_audit.tables.vocabulary import FROM_PAPER, FROM_VOCABULARY, in_order
 from readout_audit.tokens.surface import surface
 
-FROM_VOCABULARY, FROM_PAPER = "vocabulary", "paper"
 NO_PIECE = "not in the vocabulary"
 
 
@@ -70,7 +70,8 @@ def build(inputs: RunTables) -> Table:
 def _looked_up(token_map: Mapping[str, Any]) -> Iterator[Form]:
     """Yield the eight forms of a token map."""
     for answer in contracts.LABELS:
-        for form, token in token_map["vocabulary"][answer].items():
+        for form in in_order(token_map["vocabulary"][answer]):
+            token = token_map["vocabulary"][answer][form]
             piece = None if token is None else token_map["pieces"].get(str(token))
             yield Form(answer, form, token, piece)
 

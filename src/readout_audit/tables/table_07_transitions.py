@@ -1,12 +1,13 @@
 """Table 7: what becomes of each decision when the readout changes (paper, Section 3.4)."""
 
 from collections import Counter
+from fractions import Fraction
 
 from readout_audit import contracts
-from readout_audit.scores.confusion import ratio
-from readout_audit.tables.base import Cell, Column, Table, n_text, text_column
+from readout_audit.scores.confusion import Confusion, ratio
+from readout_audit.tables.base import NOT_IDENTIFIABLE, Cell, Column, Range, Table, n_text, text_column
 from readout_audit.tables.common import IDENTITY, identity_cells
-from readout_audit.tables.inputs import CellKey, RunTables
+from readout_audit.tables.inputs import CellKey, RunTables, SplitKey
 
 Pairs = Counter[tuple[str, str]]
 """Questions by (decision under `readout_from`, decision under `readout_to`)."""
@@ -14,69 +15,91 @@ Pairs = Counter[tuple[str, str]]
 BOTH = "both"
 """The row over label yes and label no together."""
 
+_LABELS = (*contracts.LABELS, BOTH)
 _MOVES = tuple((before, after) for before in contracts.LABELS for after in contracts.LABELS)
+
+_NO_TO_YES = {contracts.YES: "phi", contracts.NO: "rho_n", BOTH: "pooled_flip_rate"}
+_YES_TO_NO = {contracts.YES: "yes_to_no_pos", contracts.NO: "yes_to_no_neg"}
+_AGREEMENT = {BOTH: "agreement"}
+"""Label -> the gap quantity of that name; a label that is not there has none."""
+
+
+NO_INTERVAL = "none"
+
+_COLUMNS = (
+    *IDENTITY,
+    text_column("from", identity=True),
+    text_column("to", identity=True),
+    text_column("split"),
+    text_column("label"),
+    *(Column(f"{before}→{after}") for before, after in _MOVES),
+    Column("other"),
+    Column("n"),
+    Column("no→yes rate", decimals=3),
+    Column("yes→no rate", decimals=3),
+    Column("agreement", decimals=3),
+)
+_INTERVAL = Column("95% interval", decimals=3)
 
 
 def build(inputs: RunTables) -> Table:
-    """Return the paired decisions by label with the rates of the gap algebra."""
+    """Return the paired decisions by label with the rates of the gap algebra.
+
+    A source that gives each readout's counts alone has no pairs: its counts are not identifiable, its rates
+    are the smallest and largest that the counts allow.
+    """
     emitted, to = inputs.options.readout_from, inputs.options.readout_to
+    paired = paired_decisions(inputs)
     rows: list[tuple[Cell, ...]] = []
     sizes: list[int] = []
-    for (cell, labels, split), by_label in _pairs(inputs).items():
-        both: Pairs = by_label["yes"] + by_label["no"]
-        sizes.append(both.total())
-        for label, pairs in (*by_label.items(), (BOTH, both)):
-            rows.append((*identity_cells(cell, labels), emitted, to, split, label, *_cells(pairs)))
+    for key in (*paired, *(key for key in inputs.unpaired_splits() if key not in paired)):
+        cell, labels, split = key
+        for label in _LABELS:
+            cells = _counted(paired[key], label) if key in paired else _bounded(inputs, key, label)
+            interval = inputs.interval(*key, _NO_TO_YES[label])
+            about = (*identity_cells(cell, labels), emitted, to, split, label)
+            rows.append((*about, *cells, NO_INTERVAL if interval is None else Range(*interval)))
+        sizes.append(_size(paired[key]) if key in paired else inputs.size(*key) or 0)
+    resampled = any(isinstance(row[-1], Range) for row in rows)
     return Table(
         number=7,
         name="table_07_transitions",
         title=f"Paired decisions by label: {emitted} → {to}",
-        columns=(
-            *IDENTITY,
-            text_column("from", identity=True),
-            text_column("to", identity=True),
-            text_column("split"),
-            text_column("label"),
-            *(Column(f"{before}→{after}") for before, after in _MOVES),
-            Column("other"),
-            Column("n"),
-            Column("no→yes rate", decimals=3),
-            Column("yes→no rate", decimals=3),
-            Column("agreement", decimals=3),
-        ),
-        rows=tuple(rows),
+        columns=(*_COLUMNS, _INTERVAL) if resampled else _COLUMNS,
+        rows=tuple(rows) if resampled else tuple(row[:-1] for row in rows),
         n=n_text(sizes, "questions per split"),
         notes=(
             f"no→yes rate: of the questions that are no under {emitted}, the share that is yes under {to}; "
             "φ for label yes, ρ_N for label no, the pooled flip rate for both.",
             "agreement: share of the n questions that the two readouts decide alike. other: unparsed or "
             "invalid under at least one of them.",
+            *(["95% interval: of the no→yes rate, images resampled."] if resampled else []),
         ),
     )
 
 
-def _pairs(inputs: RunTables) -> dict[tuple[CellKey, str, str], dict[str, Pairs]]:
+def paired_decisions(inputs: RunTables) -> dict[SplitKey, dict[str, Pairs]]:
     """Return the counted pairs by (cell, labels, split), then label, in the order of the options."""
     options, frame = inputs.options, inputs.transitions
     chosen = frame[
         (frame["readout_from"] == options.readout_from) & (frame["readout_to"] == options.readout_to)
     ]
-    found: dict[tuple[CellKey, str, str], dict[str, Pairs]] = {}
+    found: dict[SplitKey, dict[str, Pairs]] = {}
     for row in chosen.to_dict("records"):
         cell = CellKey(*(row[name] for name in CellKey._fields))
         by_label = found.setdefault((cell, row["labels"], row["split"]), {"yes": Counter(), "no": Counter()})
         by_label[row["label"]][row["decision_from"], row["decision_to"]] += int(row["n"])
-    return {
-        (cell, labels, split): found[cell, labels, split]
-        for cell in dict.fromkeys(key[0] for key in found)
-        for labels in options.labels
-        for split in options.splits
-        if (cell, labels, split) in found
-    }
+    return {key: found[key] for key in inputs.in_order(found)}
 
 
-def _cells(pairs: Pairs) -> tuple[Cell, ...]:
-    """Return the counts and rates of one label."""
+def _size(by_label: dict[str, Pairs]) -> int:
+    """Return how many questions were paired."""
+    return sum(pairs.total() for pairs in by_label.values())
+
+
+def _counted(by_label: dict[str, Pairs], label: str) -> tuple[Cell, ...]:
+    """Return the counts and rates of one label, or of both."""
+    pairs = by_label["yes"] + by_label["no"] if label == BOTH else by_label[label]
     total = pairs.total()
     moves = [pairs[move] for move in _MOVES]
     alike = sum(count for (before, after), count in pairs.items() if before == after)
@@ -89,3 +112,26 @@ def _cells(pairs: Pairs) -> tuple[Cell, ...]:
         ratio(yes_no, yes_yes + yes_no),
         ratio(alike, total),
     )
+
+
+def _bounded(inputs: RunTables, key: SplitKey, label: str) -> tuple[Cell, ...]:
+    """Return what two separate matrices say of one label: its n, and the Fréchet bounds of its rates."""
+    confusion = inputs.confusion(*key, inputs.options.readout_from)
+    n = _of_label(confusion, label) if confusion is not None else NOT_IDENTIFIABLE
+    names = (_NO_TO_YES.get(label), _YES_TO_NO.get(label), _AGREEMENT.get(label))
+    return (*(NOT_IDENTIFIABLE,) * 5, n, *(_bounds(inputs, key, name) for name in names))
+
+
+def _bounds(inputs: RunTables, key: SplitKey, name: str | None) -> Cell:
+    """Return the smallest and largest value of a gap quantity that the counts allow."""
+    if name is None:
+        return NOT_IDENTIFIABLE
+    low: Fraction | None = inputs.quantity(*key, f"{name}_bound_low")
+    high = inputs.quantity(*key, f"{name}_bound_high")
+    return Range(low, high, NOT_IDENTIFIABLE)
+
+
+def _of_label(confusion: Confusion, label: str) -> int:
+    """Return how many questions carry a label."""
+    positives = confusion.tp + confusion.fn + confusion.unparsed_pos + confusion.invalid_pos
+    return {contracts.YES: positives, contracts.NO: confusion.n - positives, BOTH: confusion.n}[label]

@@ -25,10 +25,11 @@ from tables.paper_run import (
 
 from readout_audit.errors import AuditError
 from readout_audit.figures import registry, style
-from readout_audit.figures.common import cell_title, hardest_split
+from readout_audit.figures.common import cell_title
 from readout_audit.figures.figure_05_first_tokens import place
 from readout_audit.figures.running import running_rate
 from readout_audit.stages import draw_figures
+from readout_audit.tables.common import hardest_split
 from readout_audit.tables.inputs import ORDER, SOURCES, CellKey, Options, Sources
 
 HOSTILE = CellKey("demo", "a $x^2$ \\frac{1}{0} <b> & %_\n\u202e", "fp32", "authors", "inference")
