@@ -1,8 +1,9 @@
 """The loop that asks: takes images one by one, skips what is finished, keeps every answer at once."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,15 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Pending:
-    """One image with the questions about it that have no answer yet."""
+    """One image with the questions about it that have no answer yet.
 
+    Attributes:
+        place: where the image stands among all of the shard, from 0.
+        file: its bytes.
+        questions: what to ask.
+    """
+
+    place: int
     file: ImageFile
     questions: tuple[Question, ...]
 
@@ -29,12 +37,12 @@ def load_images(folder: Path, questions: Sequence[Question]) -> Iterator[Pending
     by_image: dict[str, list[Question]] = {}
     for question in questions:
         by_image.setdefault(question.image, []).append(question)
-    for name, asked in by_image.items():
-        yield Pending(load_file(folder, name), tuple(asked))
+    for place, (name, asked) in enumerate(by_image.items()):
+        yield Pending(place, load_file(folder, name), tuple(asked))
 
 
 def split_finished(
-    images: Iterator[Pending], finished: dict[tuple[str, str], Row]
+    images: Iterable[Pending], finished: dict[tuple[str, str], Row]
 ) -> tuple[list[Row], list[Pending]]:
     """Return the rows that need no asking, and the images with what is left to ask about them.
 
@@ -57,7 +65,7 @@ def split_finished(
                 # What was measured holds for (uid, image); what names it is this question table's.
                 rows.append({**row, "object": question.object, "image": question.image})
         if left:
-            pending.append(Pending(image.file, tuple(left)))
+            pending.append(Pending(image.place, image.file, tuple(left)))
     return rows, pending
 
 
@@ -78,44 +86,41 @@ class Asker:
     def ask(self, pending: Sequence[Pending]) -> list[Row]:
         """Return one row per pending question.
 
-        Images that another process is busy with are left to the end; by then it has usually finished
-        them, and its answers are taken.
+        Images go to the engine in the groups that their places in the shard give them, whatever is
+        already answered, so that a job that was killed goes on with the same batches. Images that another
+        process is busy with are left to the end; by then it has usually finished them, and its answers
+        are taken.
         """
         rows: list[Row] = []
-        waiting = list(pending)
-        for wait in (False, True):
-            later: list[Pending] = []
-            step = self.engine.images_per_call if not wait else 1
-            for start in range(0, len(waiting), step):
-                mine = [item for item in waiting[start : start + step] if self._take(item, wait, later)]
-                rows.extend(self._ask_locked(mine))
-            waiting = later
+        later: list[Pending] = []
+        size = self.engine.images_per_call
+        for _, members in groupby(pending, key=lambda item: item.place // size):
+            mine = [item for item in members if self._take(item, later)]
+            rows.extend(self._ask_locked(mine))
+        for item in later:
+            self.store.lock(item.file.name, wait=True)
+            rows.extend(self._ask_locked([item]))
         return rows
 
-    def _take(self, item: Pending, wait: bool, later: list[Pending]) -> bool:
-        if self.store.lock(item.file.name, wait):
+    def _take(self, item: Pending, later: list[Pending]) -> bool:
+        if self.store.lock(item.file.name, wait=False):
             return True
         later.append(item)
         return False
 
     def _ask_locked(self, mine: list[Pending]) -> list[Row]:
-        """Ask about locked images, after a look at what was finished while waiting for their locks."""
-        rows: list[Row] = []
-        left: list[Pending] = []
-        for item in mine:
-            done, still = split_finished(iter([item]), self.store.finished(item.file.name))
-            rows.extend(done)
-            self.advance(len(done))
-            left.extend(still)
+        """Ask about locked images, after a look at what others finished in the meantime."""
+        rows, left = split_finished(mine, self.store.finished())
+        self.advance(len(rows))
         rows.extend(self._answers(left))
         for item in mine:
             self.store.unlock(item.file.name)
         return rows
 
     def _answers(self, pending: list[Pending]) -> list[Row]:
-        """Decode, ask, and write one part per image."""
+        """Decode, ask, and write what was answered as one part."""
         rows: list[Row] = []
-        readable: list[Pending] = []
+        hashes: dict[str, str] = {}
         jobs: list[ImageJob] = []
         for item in pending:
             pixels, fault = decode(item.file)
@@ -126,23 +131,20 @@ class Asker:
                 )
                 self.advance(len(item.questions))
             else:
-                readable.append(item)
+                hashes[item.file.name] = str(item.file.sha256)
                 jobs.append(ImageJob(pixels, item.questions))
-        measured = self._measure(readable, jobs)
-        for item in readable:
-            part = measured[item.file.name]
-            self.store.add(item.file.name, part)
-            rows.extend(part)
-        return rows
+        measured = self._measure(jobs, hashes)
+        if measured:
+            self.store.add(measured)
+        return [*rows, *measured]
 
-    def _measure(self, readable: list[Pending], jobs: list[ImageJob]) -> dict[str, list[Row]]:
-        """Return the rows of each image."""
-        hashes = {item.file.name: str(item.file.sha256) for item in readable}
-        measured: dict[str, list[Row]] = {name: [] for name in hashes}
+    def _measure(self, jobs: list[ImageJob], hashes: dict[str, str]) -> list[Row]:
+        """Return the rows of the engine's answers; `hashes` are the image files' by name."""
+        measured: list[Row] = []
         for answer in self.engine.answer(jobs) if jobs else ():
-            name = answer.question.image
             if answer.fault is not None:
                 LOGGER.warning("question %s: %s", answer.question.uid, answer.fault)
-            measured[name].append(measure(answer, hashes[name], self.candidates, self.engine.model))
+            sha256 = hashes[answer.question.image]
+            measured.append(measure(answer, sha256, self.candidates, self.engine.model))
             self.advance(1)
         return measured

@@ -1,8 +1,8 @@
-"""Finished work, kept where a kill cannot take it: one small file per image and asking.
+"""Finished work, kept where a kill cannot take it: one small file per call of the engine.
 
 A folder per fingerprint (model, revision, settings, code, candidate ids, software). A part file is written
-whole; its name says which image it is about. What is reused is decided by (uid, image hash) alone, so the
-split, the shard count, the question file or its order may change without anything being asked twice.
+whole. What is reused is decided by (uid, image hash) alone, so the split, the shard count, the question
+file or its order may change without anything being asked twice.
 
 Processes that share the folder take turns by image: a lock on one byte of a lock file, which the operating
 system drops when its holder dies, however it dies.
@@ -50,6 +50,8 @@ class PartsStore:
         if not (self.folder / "about.json").is_file():
             write_json(self.folder / "about.json", described)
         self._lock_file = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+        self._seen: set[str] = set()
+        self._rows: dict[tuple[str, str], Row] = {}
         self._remove_stale()
 
     def __enter__(self) -> "PartsStore":
@@ -60,28 +62,29 @@ class PartsStore:
     ) -> None:
         os.close(self._lock_file)
 
-    def finished(self, image: str | None = None) -> dict[tuple[str, str], Row]:
-        """Return the finished rows by (uid, image hash), of one image or of all.
+    def finished(self) -> dict[tuple[str, str], Row]:
+        """Return the finished rows by (uid, image hash), those of other processes up to now included.
 
         A file that cannot be read is named in the log and left out, so that its questions are asked again.
         """
-        pattern = f"{image_key(image)}-*.parquet" if image is not None else "[!.]*.parquet"
-        rows: dict[tuple[str, str], Row] = {}
-        for path in sorted(self.folder.glob(pattern)):
+        for path in sorted(self.folder.glob("[!.]*.parquet")):
+            if path.name in self._seen:
+                continue
+            self._seen.add(path.name)
             try:
                 part = read_table(path, RECORDS, "the part file")
             except AuditError as error:
                 LOGGER.warning("%s It is ignored and its questions are asked again.", error)
                 continue
             for row in part.to_pylist():
-                rows[row["uid"], row["image_sha256"]] = row
-        return rows
+                self._rows[row["uid"], row["image_sha256"]] = row
+        return self._rows
 
-    def add(self, image: str, rows: Iterable[Row]) -> Path:
-        """Write the rows of one image as one part, whole or not at all."""
+    def add(self, rows: Iterable[Row]) -> Path:
+        """Write rows as one part, whole or not at all."""
         kept = sorted(rows, key=lambda row: str(row["uid"]))
         content = canonical_json([[row["uid"], row["image_sha256"]] for row in kept])
-        path = self.folder / f"{image_key(image)}-{sha256_text(content)[:16]}.parquet"
+        path = self.folder / f"{sha256_text(content)[:32]}.parquet"
         write_table(path, table(kept), RECORDS)
         return path
 
@@ -123,10 +126,6 @@ class PartsStore:
                     path.unlink()
 
 
-def image_key(image: str) -> str:
-    """Return the first 16 hex of the hash of an image's file name (a name is never made a path)."""
-    return sha256_text(image)[:16]
-
-
 def _lock_byte(image: str) -> int:
-    return int(image_key(image), 16) % _LOCK_RANGE
+    """Return the byte of the lock file that stands for an image (its name is never made a path)."""
+    return int(sha256_text(image)[:16], 16) % _LOCK_RANGE

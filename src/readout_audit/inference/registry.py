@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from readout_audit.inference.base import Engine
 
 ENGINES = {
+    "shared_prefix": "readout_audit.inference.shared_prefix:SharedPrefix",
     "sequential": "readout_audit.inference.sequential:Sequential",
 }
 """Engine name -> "module:class"."""

@@ -6,6 +6,7 @@ after it. Logits are raw: no sampling, penalty, or generation default of a check
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,23 @@ class Decoding:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class DecoderStep:
+    """New positions for the decoder, a batch of rows.
+
+    Attributes:
+        vectors: (batch, n, width) input vectors.
+        positions: (axes, batch, n) position ids.
+        is_image: (batch, n), true where a vector stands for a part of the image.
+        allowed: (batch, n, cached + n), true where a position may look; None for plain causal order.
+    """
+
+    vectors: torch.Tensor
+    positions: torch.Tensor
+    is_image: torch.Tensor
+    allowed: torch.Tensor | None
+
+
 class VisionLanguageModel(ABC):
     """A loaded model.
 
@@ -149,6 +167,40 @@ class VisionLanguageModel(ABC):
     @abstractmethod
     def visual_features(self, image: ImageInputs) -> int:
         """Return how many visual features the network makes of `image`."""
+
+    shares_prefix: bool = False
+    """Whether the hooks below are there, so that questions about one image can share work."""
+
+    prefix_depends_on_question: bool = False
+    """Whether what stands for the image in the decoder differs by question (InstructBLIP's Q-Former)."""
+
+    def see(self, images: Sequence[ImageInputs]) -> list[torch.Tensor]:
+        """Run the vision part once over `images`; return what `condition` needs of each."""
+        raise NotImplementedError
+
+    def condition(self, encoded: Sequence[Encoded], seen: torch.Tensor) -> list[torch.Tensor]:
+        """Return, for each prompt about one seen image, the vectors of its placeholders, (tokens, width)."""
+        return [seen] * len(encoded)
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """Return the decoder's input vectors of text ids, (..., width); placeholders get any vector."""
+        raise NotImplementedError
+
+    def positions(self, encoded: Encoded) -> torch.Tensor:
+        """Return the position ids of a prompt, (axes, n) int64 on the CPU; text goes on from the largest."""
+        return torch.arange(len(encoded.ids))[None]
+
+    def new_cache(self) -> Any:
+        """Return an empty cache that keeps every position."""
+        raise NotImplementedError
+
+    def decode_step(self, step: DecoderStep, cache: Any) -> torch.Tensor:
+        """Run the decoder over new positions, appending them to `cache`; return (batch, n, width)."""
+        raise NotImplementedError
+
+    def head(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Return the raw logits of decoder outputs, (m, width) to (m, V) float32."""
+        raise NotImplementedError
 
     @property
     def vocabulary_rows(self) -> int:

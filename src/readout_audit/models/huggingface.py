@@ -1,5 +1,6 @@
 """What the adapters for transformers' own model classes share."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import nn
 from readout_audit.errors import AuditError
 from readout_audit.models import precision
 from readout_audit.models.base import (
+    DecoderStep,
     Decoding,
     Encoded,
     ImageInputs,
@@ -129,6 +131,61 @@ class HuggingFaceModel(VisionLanguageModel):
         state.length += 1
         logits: torch.Tensor = output.logits[0, -1].float()
         return logits
+
+    shares_prefix = True
+
+    @torch.inference_mode()
+    def see(self, images: Sequence[ImageInputs]) -> list[torch.Tensor]:
+        """Run the vision part on all images together; see `VisionLanguageModel`."""
+        network: Any = self.network
+        joined = {name: torch.cat([image.tensors[name] for image in images]) for name in images[0].tensors}
+        return list(network.get_image_features(**joined, return_dict=True).pooler_output)
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """Look ids up in the embedding table; see `VisionLanguageModel`."""
+        network: Any = self.network
+        vectors: torch.Tensor = network.get_input_embeddings()(ids.to(self.device))
+        return vectors
+
+    def new_cache(self) -> Any:
+        """Return an empty cache; see `VisionLanguageModel`."""
+        # Without the config every layer keeps all positions; no window may be shorter than a prompt (`encode`).
+        return transformers.DynamicCache()
+
+    @property
+    def decoder(self) -> Any:
+        """The decoder without its head."""
+        network: Any = self.network
+        return network.model.language_model
+
+    @torch.inference_mode()
+    def decode_step(self, step: DecoderStep, cache: Any) -> torch.Tensor:
+        """Run the decoder; see `VisionLanguageModel`."""
+        hidden: torch.Tensor = self.decoder(
+            inputs_embeds=step.vectors,
+            position_ids=step.positions[0] if len(step.positions) == 1 else step.positions,
+            attention_mask=self.attention_mask(step),
+            cache=cache,
+            use_cache=True,
+        ).last_hidden_state
+        return hidden
+
+    def attention_mask(self, step: DecoderStep) -> torch.Tensor | None:
+        """Return the step's mask as the attention implementation takes it, (batch, 1, n, cached + n)."""
+        if step.allowed is None:
+            return None
+        allowed = step.allowed[:, None]
+        if self.spec.attention == "sdpa":
+            return allowed
+        blocked = torch.finfo(step.vectors.dtype).min
+        return torch.zeros_like(allowed, dtype=step.vectors.dtype).masked_fill(~allowed, blocked)
+
+    @torch.inference_mode()
+    def head(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Apply the output head; see `VisionLanguageModel`."""
+        network: Any = self.network
+        logits: torch.Tensor = network.get_output_embeddings()(hidden)
+        return logits.float()
 
     @torch.inference_mode()
     def visual_features(self, image: ImageInputs) -> int:
