@@ -87,21 +87,44 @@ def test_several_candidates_leave_no_single_difference():
     assert (result.verdict, result.exact) == ("exact", None)  # 1/4 - 0
 
 
-cells = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=6)
+@pytest.mark.parametrize(
+    ("digits", "rounding", "fits"),
+    [
+        # 1/8 = 0.125: half-up 0.13, half-even 0.12, either both
+        (12, "half_up", False),
+        (13, "half_up", True),
+        (12, "half_even", True),
+        (13, "half_even", False),
+        (12, "either", True),
+        (13, "either", True),
+    ],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_difference_that_is_a_half(digits, rounding, fits, sign):
+    pair = [matrix(1, 0, half=8)], [matrix(0, 0, half=8)]
+    above, below = pair if sign > 0 else pair[::-1]
+    printed = PrintedValue(sign * digits, 2, "")
+    result = difference_check(above, below, "recall", printed, decimals=3, rounding=rounding)
+    assert result.verdict == ("exact" if fits else "neither")
+
+
+# Eighths are halves at two decimals (0.125, 0.375), where the rounding decides; the rest are any digits.
+DIGITS = st.sampled_from([-38, -37, -13, -12, 12, 13, 37, 38, 62, 63]) | st.integers(-100, 100)
+cells = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=6)
 
 
 @settings(deadline=None)
-@given(cells, cells, st.integers(-100, 100), st.sampled_from(["half_up", "half_even", "either"]))
+@given(cells, cells, DIGITS, st.sampled_from(["half_up", "half_even", "either"]))
 def test_verdict_equals_trying_every_pair(above, below, digits, rounding):
     printed = PrintedValue(digits, 2, "")
     wanted = printed.interval(rounding)
-    left, right = ([Fraction(tp, 9) for tp, _ in side] for side in (above, below))
+    left, right = ([Fraction(tp, 8) for tp, _ in side] for side in (above, below))
     exact = any(wanted.holds(a - b) for a in left for b in right)
     tenths = [[Fraction(round_half_up(value, 1)) for value in side] for side in (left, right)]
     rounded = any(wanted.holds(a - b) for a in tenths[0] for b in tenths[1])
     result = difference_check(
-        [matrix(*cell, half=9) for cell in above],
-        [matrix(*cell, half=9) for cell in below],
+        [matrix(*cell, half=8) for cell in above],
+        [matrix(*cell, half=8) for cell in below],
         "recall",
         printed,
         decimals=1,
