@@ -49,6 +49,7 @@ class FirstTokenReadout:
     rule: str = "surface of the greedy argmax (lowest id on a tie): yes, no, or unparsed"
     source: str = f"{PAPER}, Theorem 1: the readout of the decoded token"
     kind: Kind = "string"
+    column: str = "argmax_text"
     needs_labels: bool = False
     strings: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {"yes": ("yes",), "no": ("no",)})
 
@@ -58,7 +59,7 @@ class FirstTokenReadout:
 
     def decide(self, records: pa.Table, meta: Metadata, labels: pa.Array | None = None) -> Decided:
         """Decide every row by the piece of its first token."""
-        return Decided(decide_texts(records["argmax_text"], valid_rows(records), read_piece))
+        return Decided(decide_texts(records[self.column], valid_rows(records), read_piece))
 
 
 FIRST_TOKEN = FirstTokenReadout()

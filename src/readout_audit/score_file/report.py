@@ -1,0 +1,366 @@
+"""The outputs of `readout-audit score`: CSV, JSON, one HTML page, and a few lines for the terminal."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from readout_audit.datasets.objects import is_misspelt
+from readout_audit.exact import printed, round_half_up
+from readout_audit.fileio import write_json, write_text
+from readout_audit.readouts.harness.base import FIGURES, HarnessReadout
+from readout_audit.readouts.registry import get
+from readout_audit.score_file.scoring import Audit, ScoreRow
+from readout_audit.scores.blocks import AGGREGATES, MACRO
+
+COUNTS = ("n", "tp", "fp", "tn", "fn", "unparsed_pos", "unparsed_neg", "invalid_pos", "invalid_neg")
+RATES = ("f1", "precision", "recall", "accuracy", "yes_rate", "f1_parsed_only")
+MOST_EXAMPLES = 12
+LONGEST_EXAMPLE = 160
+DECIMALS = 4
+
+STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;max-width:68rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th,td{padding:.25rem .6rem;border-bottom:1px solid #d0d0d0;text-align:right}
+th:first-child,td:first-child,td.text{text-align:left}
+thead th{border-bottom:2px solid #555}caption{text-align:left;padding:.4rem 0;color:#444}
+code{background:#f1f1f1;padding:0 .2rem;overflow-wrap:anywhere}
+"""
+
+
+def write_outputs(audit: Audit, folder: Path) -> dict[str, Path]:
+    """Write scores.csv, scores.json and report.html; return their paths by kind."""
+    paths = {"table": folder / "scores.csv", "JSON": folder / "scores.json", "page": folder / "report.html"}
+    write_text(paths["table"], as_csv(audit))
+    write_json(paths["JSON"], as_json(audit))
+    write_text(paths["page"], as_html(audit))
+    return paths
+
+
+def as_csv(audit: Audit) -> str:
+    """Return one line per label set, split and readout; rates with six decimals, empty where undefined."""
+    flags = sorted({flag for row in audit.scores for flag in row.flags})
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    own = [f"own_{name}" for name in FIGURES]
+    writer.writerow(["labels", "split", "readout", *COUNTS, *RATES, *flags, *own])
+    for row in audit.scores:
+        figures = row.own or {}
+        writer.writerow(
+            [
+                *(row.labels, row.split, row.readout),
+                *("" if row.counts[name] is None else row.counts[name] for name in COUNTS),
+                *(_decimal(row.rates[name]) for name in RATES),
+                *(row.flags.get(flag, "") for flag in flags),
+                *(_decimal(figures.get(name)) for name in FIGURES),
+            ]
+        )
+    return stream.getvalue()
+
+
+def _decimal(value: Fraction | None) -> str:
+    """Return a rate with six decimals, empty where it is undefined."""
+    return "" if value is None else f"{round_half_up(value, 6):f}"
+
+
+def as_json(audit: Audit) -> dict[str, Any]:
+    """Return everything the audit found as JSON values."""
+    return {
+        "schema": 1,
+        "answers": [
+            {
+                "file": answers.name,
+                "format": answers.format,
+                "rows": answers.rows,
+                "facts": dict(answers.facts),
+                "paired_by": pairing.how,
+                "prompt": pairing.wrapping._asdict() if pairing.wrapping else None,
+            }
+            for answers, pairing in zip(audit.answers, audit.pairings, strict=True)
+        ],
+        "release": audit.release,
+        "questions": [_question_file(file) for pairing in audit.pairings for file in pairing.files],
+        "labels": dict(audit.labels),
+        "aggregates": AGGREGATES,
+        "readouts": {name: describe(name) for name in audit.decisions},
+        "not_available": dict(audit.unavailable),
+        "scores": [_score(row) for row in audit.scores],
+        "disagreements": audit.disagreements(),
+    }
+
+
+def _question_file(file: Any) -> dict[str, Any]:
+    """Return what a reader should know about one question file."""
+    return {
+        "file": str(file.path),
+        "split": file.split,
+        "releases": sorted(file.releases),
+        "recognised": file.recognised,
+        "rows": len(file.rows),
+        "distinct": len(set(file.keys)),
+        "misspelt": sum(is_misspelt(question) for _, question in file.keys),
+    }
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Return the rule, the source and the quirks of a readout."""
+    readout = get(name)
+    quirks = dict(readout.quirks) if isinstance(readout, HarnessReadout) else {}
+    return {
+        "rule": readout.rule,
+        "source": readout.source,
+        "reads_labels": readout.needs_labels,
+        "quirks": quirks,
+    }
+
+
+def _score(row: ScoreRow) -> dict[str, Any]:
+    """Return one line of the result; rates as floats, null where undefined."""
+    return {
+        "labels": row.labels,
+        "split": row.split,
+        "readout": row.readout,
+        **row.counts,
+        **{name: _float(value) for name, value in row.rates.items()},
+        "flags": row.flags,
+        "own_figures": None if row.own is None else {name: _float(value) for name, value in row.own.items()},
+    }
+
+
+def _float(value: Fraction | None) -> float | None:
+    """Return a rate as a float."""
+    return None if value is None else float(value)
+
+
+def as_lines(audit: Audit) -> list[str]:
+    """Return the result for a terminal: F1 by split and readout, under each label set."""
+    lines = []
+    for answers, pairing in zip(audit.answers, audit.pairings, strict=True):
+        asked = ", ".join(
+            f"{file.split} ({len(rows)} questions)"
+            for file, rows in zip(pairing.files, pairing.rows, strict=True)
+        )
+        lines += [
+            f"{answers.name}: {answers.format}",
+            f"  answers {asked} of {audit.release}; paired by {pairing.how}",
+        ]
+    for labels, n in audit.labels.items():
+        splits, table = f1_table(audit, labels)
+        width = max(len(name) for name in table)
+        lines += ["", f"F1 against {labels} labels ({n} rows):"]
+        lines.append("  ".join([" " * width, *(f"{split:>11}" for split in splits), "   unparsed"]))
+        for name, row in table.items():
+            cells = [f"{printed(row[split].rates['f1'], DECIMALS):>11}" for split in splits]
+            lines.append("  ".join([f"{name:<{width}}", *cells, f"{_unparsed(audit, labels, name):>11}"]))
+    return [*lines, "", headline(audit)]
+
+
+def f1_table(audit: Audit, labels: str) -> tuple[list[str], dict[str, dict[str, ScoreRow]]]:
+    """Return the splits and, by readout, its score rows by split."""
+    table: dict[str, dict[str, ScoreRow]] = {}
+    for row in audit.scores:
+        if row.labels == labels:
+            table.setdefault(row.readout, {})[row.split] = row
+    return list(next(iter(table.values()))), table
+
+
+def _unparsed(audit: Audit, labels: str, readout: str) -> int:
+    """Return the rows of all splits that a readout could not parse."""
+    rows = [row for row in audit.scores if row.labels == labels and row.readout == readout]
+    counted = [row.counts for row in rows if row.split not in AGGREGATES]
+    return sum((counts["unparsed_pos"] or 0) + (counts["unparsed_neg"] or 0) for counts in counted)
+
+
+def headline(audit: Audit) -> str:
+    """Return in one sentence how far the readout alone moves the score."""
+    splits, table = f1_table(audit, next(iter(audit.labels)))
+    split = MACRO if MACRO in splits else splits[0]
+    scored = {name: value for name, rows in table.items() if (value := rows[split].rates["f1"]) is not None}
+    where = "the mean over splits" if split == MACRO else split
+    if not scored:
+        return f"On {where}, no readout finds a yes or a no in these answers."
+    low, high = min(scored, key=lambda name: scored[name]), max(scored, key=lambda name: scored[name])
+    if scored[low] == scored[high]:
+        return f"On {where}, every readout gives these answers an F1 of {printed(scored[low], DECIMALS)}."
+    return (
+        f"On {where}, the same answers have an F1 from {printed(scored[low], DECIMALS)} ({low}) to "
+        f"{printed(scored[high], DECIMALS)} ({high}): the rule that reads them is the only difference."
+    )
+
+
+def as_html(audit: Audit) -> str:
+    """Return one page without outside files or scripts; every text from a file is escaped."""
+    body = [
+        "<h1>How these answers score, by the rule that reads them</h1>",
+        f"<p><strong>{escape(headline(audit))}</strong></p>",
+        _files_html(audit),
+        *(_labels_html(audit, labels) for labels in audit.labels),
+        _quirks_html(audit),
+        _disagreement_html(audit),
+        _examples_html(audit),
+        _rules_html(audit),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>Readout audit: {escape(audit.release)}</title><style>{STYLE}</style></head><body>\n"
+        + "\n".join(part for part in body if part)
+        + "\n</body></html>\n"
+    )
+
+
+def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose cells are escaped here."""
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
+    lines = [
+        "<tr>"
+        + f'<th scope="row">{escape(row[0])}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+        + "</tr>"
+        for row in rows
+    ]
+    return (
+        f'<div class="wide"><table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def _files_html(audit: Audit) -> str:
+    """Return what was given and how it was paired."""
+    parts = ["<h2>What was scored</h2>", f"<p>Release: {escape(audit.release)}.</p>", "<ul>"]
+    for answers, pairing in zip(audit.answers, audit.pairings, strict=True):
+        facts = "; ".join(
+            f"{name}: {value}" for name, value in answers.facts.items() if not isinstance(value, Mapping)
+        )
+        prompt = ""
+        if pairing.wrapping:
+            before, after = pairing.wrapping
+            prompt = f" Around each question stood <code>{escape(repr(before))}</code> and <code>{escape(repr(after))}</code>."
+        parts.append(
+            f"<li><code>{escape(answers.name)}</code>: {escape(answers.format)}, {answers.rows} answers, paired by "
+            f"{escape(pairing.how)}.{prompt} The file says of its making: {escape(facts) or 'nothing'}.</li>"
+        )
+    parts.append(
+        "</ul><p>Decoding, seed, prompt and answer length change a score as well; rows of two such pages compare only "
+        "where these are known to agree.</p>"
+    )
+    questions = [_question_file(file) for pairing in audit.pairings for file in pairing.files]
+    rows = [
+        [q["split"], " = ".join(q["releases"]), *(str(q[k]) for k in ("rows", "distinct", "misspelt"))]
+        for q in questions
+    ]
+    parts.append(_table("Question files", ["split", "release", "questions", "distinct", "“imange”"], rows))
+    return "\n".join(parts)
+
+
+def _labels_html(audit: Audit, labels: str) -> str:
+    """Return F1, yes-rate and unparsed by split under one label set."""
+    splits, table = f1_table(audit, labels)
+    real = [split for split in splits if split not in AGGREGATES]
+    header = [
+        "readout",
+        *(f"F1 {split}" for split in splits),
+        *(f"yes-rate {split}" for split in real),
+        "unparsed",
+    ]
+    rows = [
+        [
+            name,
+            *(printed(row[split].rates["f1"], DECIMALS) for split in splits),
+            *(printed(row[split].rates["yes_rate"], 3) for split in real),
+            str(_unparsed(audit, labels, name)),
+        ]
+        for name, row in table.items()
+    ]
+    rules = "; ".join(f"{name}: {rule}" for name, rule in AGGREGATES.items() if name in splits)
+    caption = (
+        f"{audit.labels[labels]} of {audit.questions.num_rows} rows have a label. "
+        f"An unparsed answer counts as wrong. {rules}"
+    )
+    return f"<h2>Against {escape(labels)} labels</h2>" + _table(caption, header, rows)
+
+
+def _quirks_html(audit: Audit) -> str:
+    """Return what each scoring script would itself print, and what its quirks decided."""
+    rows = [
+        [
+            row.readout,
+            row.labels,
+            row.split,
+            *("" if row.own is None else printed(row.own[name], DECIMALS) for name in FIGURES),
+            ", ".join(f"{flag}: {count}" for flag, count in row.flags.items()),
+        ]
+        for row in audit.scores
+        if row.own is not None and row.split not in AGGREGATES
+    ]
+    if not rows:
+        return ""
+    caption = "Each script's own figures, computed as it computes them, and the rows that a quirk of its rule decided."
+    header = ["script", "labels", "split", *FIGURES, "decided by a quirk"]
+    return "<h2>What the scripts themselves would report</h2>" + _table(caption, header, rows)
+
+
+def _disagreement_html(audit: Audit) -> str:
+    """Return how often each pair of readouts decides differently."""
+    names = list(audit.decisions)
+    if len(names) < 2:
+        return ""
+    counts = {pair: sum(by_split.values()) for pair, by_split in audit.disagreements().items()}
+    rows = [
+        [
+            one,
+            *(
+                "" if one == other else str(counts.get(f"{one}|{other}", counts.get(f"{other}|{one}", 0)))
+                for other in names
+            ),
+        ]
+        for one in names
+    ]
+    caption = f"Rows on which two readouts decide differently, of {audit.questions.num_rows}."
+    return "<h2>Disagreement</h2>" + _table(caption, ["", *names], rows)
+
+
+def _examples_html(audit: Audit) -> str:
+    """Return some answers that not all rules read alike, with what each makes of them."""
+    if audit.texts is None or len(audit.decisions) < 2:
+        return ""
+    names = list(audit.decisions)
+    seen: dict[str, list[str]] = {}
+    for row, text in enumerate(audit.texts):
+        read = [str(audit.decisions[name][row]) for name in names]
+        if len(set(read)) > 1 and (text or "") not in seen:
+            seen[text or ""] = read
+            if len(seen) == MOST_EXAMPLES:
+                break
+    if not seen:
+        return "<h2>Answers that are read differently</h2><p>None: all rules read every answer alike.</p>"
+    rows = [[repr(_shortened(text)), *read] for text, read in seen.items()]
+    caption = f"The first {len(rows)} different answers on which the rules part."
+    return "<h2>Answers that are read differently</h2>" + _table(caption, ["answer", *names], rows)
+
+
+def _shortened(text: str) -> str:
+    """Return a text cut to a length that a table bears."""
+    return text if len(text) <= LONGEST_EXAMPLE else text[:LONGEST_EXAMPLE] + "…"
+
+
+def _rules_html(audit: Audit) -> str:
+    """Return the rule and source of every readout, and why some are not there."""
+    items = []
+    for name in audit.decisions:
+        about = describe(name)
+        quirks = "".join(
+            f" <em>{escape(quirk)}</em>: {escape(text)}." for quirk, text in about["quirks"].items()
+        )
+        items.append(
+            f"<li><strong>{escape(name)}</strong>: {escape(about['rule'])}. Source: {escape(about['source'])}.{quirks}</li>"
+        )
+    for name, why in audit.unavailable.items():
+        items.append(f"<li><strong>{escape(name)}</strong> is not available: {escape(why)}</li>")
+    return "<h2>The rules</h2><ul>" + "".join(items) + "</ul>"

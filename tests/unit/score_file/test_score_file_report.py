@@ -1,0 +1,199 @@
+"""The outputs: numbers, undefined scores, escaping, and the promises about speed and torch."""
+
+import csv
+import json
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from html.parser import HTMLParser
+
+import pytest
+from answer_files import FORMATS, SPLITS, llava, write_lines, write_release
+
+from readout_audit.errors import AuditError
+from readout_audit.score_file.cli import _score
+from readout_audit.score_file.report import as_html, as_json, as_lines, headline, write_outputs
+
+
+def run(files, questions, **options):
+    given = {"repope": None, "splits": [], "partial": False, "ids_of": None, "known": None} | options
+    return _score(files, questions if isinstance(questions, list) else [questions], **given)
+
+
+@pytest.fixture
+def audit(tmp_path):
+    return run(FORMATS["POPE"](tmp_path), write_release(tmp_path / "toy"))
+
+
+def test_csv_and_json_hold_the_same_numbers(audit, tmp_path):
+    paths = write_outputs(audit, tmp_path / "out")
+    rows = list(csv.DictReader(paths["table"].open()))
+    written = json.loads(paths["JSON"].read_text())
+    assert len(rows) == len(written["scores"]) == 7 * 6  # seven rules; three splits and three aggregates
+    official = next(r for r in rows if (r["readout"], r["split"]) == ("pope_official", "adversarial"))
+    # tp 6, fp 2, fn 0: F1 12/14, precision 6/8, yes-rate 8/12; the script prints the same.
+    assert (official["f1"], official["precision"], official["yes_rate"]) == (
+        "0.857143",
+        "0.750000",
+        "0.666667",
+    )
+    assert (official["own_f1"], official["own_yes_ratio"], official["default_yes"]) == (
+        "0.857143",
+        "0.666667",
+        "2",
+    )
+    exact = next(r for r in rows if (r["readout"], r["split"]) == ("lmms_eval", "random"))
+    # "Yes." never matches: no positive is found; its own figures say 0 and take the yes-ratio from the labels.
+    assert (exact["f1"], exact["precision"]) == ("0.000000", "")
+    assert (exact["own_f1"], exact["own_precision"], exact["own_yes_ratio"]) == (
+        "0.000000",
+        "0.000000",
+        "0.500000",
+    )
+    for row, said in zip(rows, written["scores"], strict=True):
+        assert float(row["f1"] or "nan") == pytest.approx(
+            said["f1"] if said["f1"] is not None else float("nan"), abs=5e-7, nan_ok=True
+        )
+
+
+def test_json_names_release_pairing_prompts_and_rules(tmp_path):
+    found = as_json(run(llava(tmp_path), write_release(tmp_path / "toy")))
+    assert found["release"] == "toy" and found["labels"] == {"pope": 36}
+    assert found["answers"][0]["prompt"] == {
+        "before": "",
+        "after": "\nAnswer the question using a single word or phrase.",
+    }
+    assert found["answers"][0]["facts"] == {"model_id": "m"}
+    assert [q["split"] for q in found["questions"]] == list(SPLITS)
+    assert found["readouts"]["vcd"]["reads_labels"] and "039af55" in found["readouts"]["vcd"]["source"]
+    assert found["disagreements"]["string_parse|pope_official"] == {
+        "adversarial": 2,
+        "popular": 2,
+        "random": 1,
+    }
+
+
+def test_nothing_parsed_is_undefined_not_zero(tmp_path):
+    sentence = "The picture shows many things " * 5
+    audit = run(llava(tmp_path, text=lambda split, row: sentence), write_release(tmp_path / "toy"))
+    found = {(r["readout"], r["split"]): r for r in as_json(audit)["scores"]}
+    assert (
+        found["string_parse", "random"]["f1"] is None and found["string_parse", "random"]["unparsed_pos"] == 6
+    )
+    assert found["string_parse", "random"]["yes_rate"] == 0
+    assert found["lmms_eval", "random"]["own_figures"] == {
+        "accuracy": 0.0, "precision": 0.0, "recall": 0.0, "f1": 0.0, "yes_ratio": 0.5
+    }  # fmt: skip
+    assert "undefined" in "\n".join(as_lines(audit))
+
+
+def test_the_headline_when_all_rules_agree(tmp_path):
+    audit = run(llava(tmp_path, text=lambda split, row: row["label"]), write_release(tmp_path / "toy"))
+    assert headline(audit) == "On the mean over splits, every readout gives these answers an F1 of 1.0000."
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.open = set(), []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        assert not any(name.startswith("on") or name in ("src", "href") for name, _ in attrs)
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_texts_from_files_are_escaped_and_the_page_needs_nothing(tmp_path):
+    evil = "<script>alert('x')</script> & <img src=x onerror=y> yes"
+    folder = tmp_path / "<b>toy"
+    answers = llava(tmp_path, text=lambda split, row: evil, model_id=lambda split, row: "<i>model</i>")
+    page = as_html(run(answers, write_release(folder)))
+    tags = Tags()
+    tags.feed(page)
+    assert not tags.open and not tags.tags & {"script", "img", "i", "b", "link", "iframe"}
+    assert "&lt;script&gt;" in page and "&lt;i&gt;model" in page and "&lt;b&gt;toy" in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_no_torch_is_imported():
+    code = "import sys, readout_audit.score_file.cli; sys.exit(bool({'torch', 'transformers', 'pandas'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def pope(shared):
+    return shared / "mirror" / "pope"
+
+
+def real(pope, release, split):
+    rows = (pope / release / f"coco_pope_{split}.json").read_text().splitlines()
+    return [json.loads(row) for row in rows if row.strip()]
+
+
+def test_nine_thousand_answers_take_under_two_seconds(pope, shared, tmp_path):
+    rows = [row for split in SPLITS for row in real(pope, "coco-2023-11", split)]
+    answers = [
+        {
+            "question_id": n,
+            "prompt": row["text"] + "\nAnswer.",
+            "text": ("Yes" if n % 3 else "No") + f", {n % 997}",
+        }
+        for n, row in enumerate(rows)
+    ]
+    path = write_lines(tmp_path / "a.jsonl", answers)
+    start = time.process_time()
+    audit = run([path], pope / "coco-2023-11", repope=shared / "mirror" / "repope")
+    write_outputs(audit, tmp_path / "out")
+    assert time.process_time() - start < 2
+    assert audit.labels == {"pope": 9000, "repope": 8185} and audit.release == "coco-2023-11"
+
+
+def test_may_2023_answers_are_never_scored_against_the_current_release(pope, tmp_path):
+    # 2,910 answers, all right; joined by id alone they would score 0.513.
+    old = real(pope, "coco-2023-05", "random")
+    rows = [
+        {"question_id": r["question_id"], "prompt": r["text"], "text": r["label"].capitalize()} for r in old
+    ]
+    path = write_lines(tmp_path / "a.jsonl", rows)
+    with pytest.raises(AuditError, match=r"2910 rows; they differ in the spelling imange/image alone"):
+        run([path], pope / "coco-2023-11")
+    audit = run([path], [pope / "coco-2023-05", pope / "coco-2023-11"])  # both given: the right one is found
+    assert audit.release == "coco-2023-05"
+    assert all(row.rates["accuracy"] == 1 for row in audit.scores if row.readout == "pope_official")
+
+
+def test_published_decisions_and_repope(shared, pope):
+    experiments = shared / "mirror" / "published" / "experiments"
+    files = [experiments / f"pope_{split}_2tok_vs_8tok.json" for split in SPLITS]
+    audit = run(files, pope / "coco-2023-10", repope=shared / "mirror" / "repope", ids_of="coco-2023-10")
+    f1 = {(r.labels, r.split, r.readout): r.rates["f1"] for r in audit.scores}
+    assert f1["pope", "adversarial", "legacy_8tok"] == Fraction(2348, 2856)
+    assert f1["pope", "adversarial", "legacy_2tok"] == Fraction(2876, 3780)
+    rounded = [round(float(f1["repope", s, r]), 4) for r in ("legacy_8tok", "legacy_2tok") for s in SPLITS]
+    assert rounded == [0.8570, 0.8775, 0.9029, 0.7311, 0.7599, 0.7900]
+
+
+def test_the_authors_samples_are_read(shared, pope):
+    folder = shared / "mirror" / "published"
+    baseline = folder / "head_pope_full_adversarial_baseline_predictions.json"
+    audit = run([baseline], pope / "coco-2023-10", partial=True, splits=["adversarial"])
+    assert audit.questions.num_rows == 15 and audit.release == "coco-2023-10"
+    diagnostic = folder / "head_ugaa_full_adversarial_3000q_diagnostic.json"
+    audit = run(
+        [diagnostic], pope / "coco-2023-10", partial=True, splits=["adversarial"], ids_of="coco-2023-10"
+    )
+    assert list(audit.decisions) == ["legacy_8tok"]
+
+
+def test_releases_that_were_rewritten_are_still_recognised(pope, tmp_path):
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for split in SPLITS:
+        (folder / f"q_{split}.json").write_text(json.dumps(real(pope, "coco-2023-10", split), indent=1))
+    rows = [{"question": r["text"], "answer": "Yes"} for r in real(pope, "coco-2023-10", "adversarial")]
+    assert run([write_lines(tmp_path / "a.jsonl", rows)], folder).release == "coco-2023-10"
