@@ -1,10 +1,12 @@
 """Whether a run answers one question alike in every split."""
 
+import numpy as np
 import pytest
 
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table, table_metadata
-from readout_audit.scores.self_agreement import AGREEMENT, DISAGREEMENTS
+from readout_audit.scores.decisions import read_decisions
+from readout_audit.scores.self_agreement import AGREEMENT, DISAGREEMENTS, Side, compare
 from readout_audit.stages import compare_splits
 from scores.decision_files import row, write_decisions
 
@@ -100,3 +102,27 @@ def test_an_object_asked_twice_in_one_split_is_left_out(tmp_path):
 def test_printed_counts_cannot_be_compared(table_7, tmp_path):
     with pytest.raises(AuditError, match="image is not known for every row"):
         compared(tmp_path, table_7)
+
+
+def test_one_split_of_two_releases(tmp_path):
+    # The same model asked under two spellings of one question; the second file has another readout as well.
+    old = [
+        question("s", 1, "ant", "Is there an ant in the imange?", "no"),
+        row("s", 2, "no", item="cat", r="no"),
+    ]
+    new = [
+        question("s", 7, "ant", "Is there an ant in the image?", "yes"),
+        row("s", 9, "no", item="cat", r="no"),
+    ]
+    files = [
+        write_decisions(tmp_path / "old.parquet", old),
+        write_decisions(tmp_path / "new.parquet", [one | {"other": "yes"} for one in new]),
+    ]
+    sides = [Side(path.stem, read_decisions(path), np.arange(2)) for path in files]
+    counts, listed = compare(*sides)
+    found = {
+        (r["readout"], r["label"], r["wording"]): r["no_to_yes"] for r in counts.to_pylist() if r["shared"]
+    }
+    assert found == {("r", "yes", "different"): 1, ("r", "no", "same"): 0}
+    (one,) = listed.to_pylist()
+    assert (one["first"], one["question_id_first"], one["question_id_second"]) == ("old", "1", "7")
