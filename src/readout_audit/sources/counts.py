@@ -4,12 +4,14 @@ The rows are made, so nothing that depends on a single question may be read off 
 numbers, there is no uid, no image and no order.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from readout_audit.claims.groups import fitting, grouped
 from readout_audit.claims.numbers import Number, select
+from readout_audit.consistency.metrics import Matrix
 from readout_audit.contracts import LABELS, NO, YES, decisions_schema
 from readout_audit.errors import AuditError
 
@@ -20,6 +22,9 @@ EMITTED = {YES: 3869, NO: 1939}
 """The only first tokens LLaVA-1.5 emitted (Table 1): "▁Yes" and "▁No", which the eight-token rule reads."""
 
 SPLITS = ("adversarial", "popular", "random")
+
+PAIRED_SOURCE = "the paper's Table 7 (printed counts)"
+MARGINAL_SOURCE = "the paper's Table 4 with the authors' results file (printed scores)"
 
 
 class PairedCount(NamedTuple):
@@ -57,6 +62,11 @@ def paired_counts(numbers: Iterable[Number], model: str) -> list[PairedCount]:
     return counts
 
 
+def is_paired(numbers: Iterable[Number], model: str) -> bool:
+    """Tell whether the transitions of a model are printed."""
+    return bool(select(numbers, kind="transition", model=model))
+
+
 def paired_decisions(counts: Sequence[PairedCount], dataset: str) -> pa.Table:
     """Return a decision table that realises paired counts: one row per counted question."""
     rows: list[dict[str, Any]] = []
@@ -81,3 +91,86 @@ def _row(dataset: str, split: str, number: int, label: str, decisions: dict[str,
         "order_known": False,
         **decisions,
     }
+
+
+class Marginal(NamedTuple):
+    """What printed scores say about one readout on one split.
+
+    Attributes:
+        matrix: the only matrix that gives them; None where several do.
+        fits: how many do.
+        scores: names of the scores.
+    """
+
+    matrix: Matrix | None
+    fits: int
+    scores: str
+
+
+def marginal_counts(numbers: Sequence[Number], model: str) -> dict[tuple[str, str], Marginal]:
+    """Return (split, readout) -> the confusion matrix that printed scores of a model fix (Table 4).
+
+    F1 alone rarely fixes a matrix; with precision, recall and yes-rate of the authors' results file it does.
+
+    Raises:
+        AuditError: no scores of the model are printed, or a row's scores contradict each other.
+    """
+    rows = [number for number in select(numbers, kind="score", model=model) if number.id.startswith("t4.")]
+    groups = grouped(rows)
+    found = {}
+    for members in groups.values():
+        result = fitting(members)
+        where = f"{model}, {members[0].split}, {members[0].readout}"
+        if result is None or not result.fits:
+            raise AuditError(
+                f"{where}: no confusion matrix gives the printed scores; correct the numbers file."
+            )
+        names = " and ".join(member.quantity for member in members)
+        only = result.matrices[0] if result.count == 1 else None
+        found[members[0].split, members[0].readout] = Marginal(only, result.count, names)
+    if not found:
+        raise AuditError(
+            f"{model}: no scores of it are printed (Table 4), so no decisions can be made from counts."
+        )
+    return found
+
+
+def unidentified(marginals: Mapping[tuple[str, str], Marginal]) -> dict[str, str]:
+    """Return readout -> why it cannot be told, for readouts whose matrix is open on some split."""
+    open_ones: dict[str, list[str]] = {}
+    for (split, readout), marginal in marginals.items():
+        if marginal.matrix is None:
+            words = f"{marginal.fits} confusion matrices give the printed {marginal.scores} on {split}"
+            open_ones.setdefault(readout, []).append(words)
+    return {readout: ", ".join(words) for readout, words in open_ones.items()}
+
+
+def marginal_decisions(marginals: Mapping[tuple[str, str], Marginal], dataset: str) -> pa.Table:
+    """Return a decision table that realises each readout's matrix by itself.
+
+    The columns are filled one by one, so a row pairs nothing: only the counts of single columns mean anything.
+    A readout that cannot be told on some split is null throughout.
+    """
+    names = sorted({readout for _, readout in marginals})
+    known = [name for name in names if name not in unidentified(marginals)]
+    rows: list[dict[str, Any]] = []
+    for split in SPLITS:
+        columns = {name: _column(marginals[split, name].matrix) for name in known}
+        labels = _labels(marginals[split, known[0]].matrix)
+        rows += [
+            _row(dataset, split, number, label, {name: columns[name][number - 1] for name in known})
+            for number, label in enumerate(labels, start=1)
+        ]
+    return pa.Table.from_pylist(rows, schema=decisions_schema(names))
+
+
+def _labels(matrix: Matrix | None) -> list[str]:
+    """Return the labels of made rows: all positives, then all negatives."""
+    assert matrix is not None
+    return [YES] * (matrix.tp + matrix.fn) + [NO] * (matrix.fp + matrix.tn)
+
+
+def _column(matrix: Matrix | None) -> list[str]:
+    """Return decisions that realise a matrix under `_labels`."""
+    assert matrix is not None
+    return [YES] * matrix.tp + [NO] * matrix.fn + [YES] * matrix.fp + [NO] * matrix.tn

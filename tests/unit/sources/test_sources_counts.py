@@ -1,12 +1,13 @@
 from collections import Counter
 
+import pyarrow.parquet as pq
 import pytest
 
 from readout_audit.claims.numbers import COLUMNS, read_numbers
 from readout_audit.contracts import decisions_schema, readouts_of
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table, table_metadata
-from readout_audit.sources.counts import PairedCount, paired_counts, paired_decisions
+from readout_audit.sources.counts import PairedCount, marginal_counts, paired_counts, paired_decisions
 from readout_audit.sources.readouts import describe_readout
 from readout_audit.stages import decisions_from_counts
 
@@ -85,6 +86,60 @@ def test_metadata_names_cell_ids_and_pieces(written):
 def test_model_without_printed_transitions_is_refused(numbers):
     with pytest.raises(AuditError, match="unheard-of: the printed numbers have no paired counts"):
         paired_counts(read_numbers(numbers), "unheard-of")
+    with pytest.raises(AuditError, match="unheard-of: no scores of it are printed"):
+        marginal_counts(read_numbers(numbers), "unheard-of")
+
+
+# Finding of the audit: each printed row of Table 4 has exactly one matrix (tp, fp); None where F1 stands alone.
+ONE_MATRIX = {
+    "llava-1.6-mistral-7b": {"dynamic_single": [(1334, 297), (1330, 141), (1330, 73)], "string_parse": None},
+    "mplug-owl2-llama2-7b": {
+        "legacy_2tok": [(1421, 744), (1421, 605), (1421, 436)],
+        "legacy_8tok": [(1343, 514), (1344, 390), (1344, 243)],
+    },
+    "instructblip-vicuna-7b": {
+        "legacy_2tok": [(1481, 1206), (1475, 1079), (1475, 900)],
+        "dynamic_single": [(1277, 344), (1268, 197), (1268, 109)],
+        "string_parse": [(1500, 1500)] * 3,
+    },
+    "qwen2-vl-7b-instruct": {
+        "legacy_2tok": [(1493, 1481), (1500, 1497), (1500, 1500)],
+        "dynamic_single": [(1178, 108), (1161, 46), (1161, 17)],
+        "legacy_8tok": [(0, 1), (0, 0), (0, 0)],
+    },
+}
+
+
+@pytest.mark.parametrize("model", ONE_MATRIX)
+def test_printed_scores_fix_one_matrix_per_readout(numbers, tmp_path, model):
+    output = tmp_path / "d.parquet"
+    decisions_from_counts.run(numbers, model, output)
+    table = pq.read_table(output)
+    metadata = table_metadata(table)
+    assert metadata["joint"] is False
+    for readout, cells in ONE_MATRIX[model].items():
+        if cells is None:
+            assert metadata["readouts"][readout]["available"] is False
+            assert (
+                "138 confusion matrices give the printed f1 on adversarial"
+                in metadata["readouts"][readout]["why_not"]
+            )
+            assert table[readout].null_count == len(table)
+            continue
+        for split, (tp, fp) in zip(("adversarial", "popular", "random"), cells, strict=True):
+            rows = [r for r in table.to_pylist() if r["split"] == split]
+            called = Counter(r["label"] for r in rows if r[readout] == "yes")
+            assert (called["yes"], called["no"], len(rows)) == (tp, fp, 3000)
+            assert Counter(r["label"] for r in rows) == {"yes": 1500, "no": 1500}
+
+
+def test_contradictory_scores_make_no_decisions(numbers, tmp_path):
+    text = numbers.read_text(encoding="utf-8").replace(",0.8179,4,", ",0.8180,4,")
+    (tmp_path / "n.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(
+        AuditError, match="adversarial, dynamic_single: no confusion matrix gives the printed"
+    ):
+        decisions_from_counts.run(tmp_path / "n.csv", "llava-1.6-mistral-7b", tmp_path / "d.parquet")
 
 
 def test_pieces_are_given_only_where_the_vocabulary_is_llamas():
