@@ -14,7 +14,7 @@ from readout_audit.fileio import write_json, write_text
 from readout_audit.readouts.harness.base import FIGURES, HarnessReadout
 from readout_audit.readouts.registry import get
 from readout_audit.score_file.scoring import Audit, ScoreRow
-from readout_audit.scores.blocks import AGGREGATES, MACRO
+from readout_audit.scores.blocks import AGGREGATES, DISTINCT, MACRO
 
 COUNTS = ("n", "tp", "fp", "tn", "fn", "unparsed_pos", "unparsed_neg", "invalid_pos", "invalid_neg")
 RATES = ("f1", "precision", "recall", "accuracy", "yes_rate", "f1_parsed_only")
@@ -158,6 +158,8 @@ def as_lines(audit: Audit) -> list[str]:
         for name, row in table.items():
             cells = [f"{printed(row[split].rates['f1'], DECIMALS):>11}" for split in splits]
             lines.append("  ".join([f"{name:<{width}}", *cells, f"{_unparsed(audit, labels, name):>11}"]))
+    if any(row.split == DISTINCT and row.counts["n"] is None for row in audit.scores):
+        lines += ["", f"{DISTINCT} is undefined: the splits answer the same question differently."]
     return [*lines, "", headline(audit)]
 
 

@@ -15,6 +15,7 @@ from answer_files import (
 )
 
 from readout_audit.score_file.cli import _score
+from readout_audit.score_file.report import as_lines
 
 # By hand, string_parse: the dog is unparsed everywhere (a positive), the fork a false yes (adversarial), the second
 # image's dog unparsed (adversarial and popular, a negative); the rest is right. 6 positives and 6 negatives a split.
@@ -109,6 +110,7 @@ def test_sampled_answers_differ_between_splits_and_stay_apart(tmp_path):
     assert parsed["random"]["tp"] == 6 and parsed["popular"]["tp"] == 0
     distinct = next(row for row in audit.scores if row.split == "distinct" and row.readout == "string_parse")
     assert distinct.rates["f1"] is None
+    assert "distinct is undefined: the splits answer the same question differently." in as_lines(audit)
 
 
 def test_repope_labels_join_by_image_and_object(tmp_path):
