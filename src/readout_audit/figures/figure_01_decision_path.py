@@ -1,5 +1,7 @@
 """Figure 1: what each readout looks at, at the answer position (paper, Section 1; here with counts)."""
 
+import textwrap
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
@@ -39,7 +41,8 @@ def draw(inputs: RunTables) -> Figure:
 def _draw_model(axes: Axes, tokens: FirstTokens, title: str) -> None:
     """Draw what comes before the answer position."""
     n = sum(tokens.n[split] for split in tokens.counts)
-    _box(axes, (0.0, _MIDDLE + 0.07), (0.19, 0.26), f"{title}\nimage and question\nn = {style.thousands(n)}")
+    name = "\n".join(line for part in title.split("\n") for line in textwrap.wrap(part, 22))
+    _box(axes, (0.0, _MIDDLE + 0.07), (0.19, 0.26), f"{name}\nimage and question\nn = {style.thousands(n)}")
     _box(
         axes,
         (0.0, _MIDDLE - 0.33),

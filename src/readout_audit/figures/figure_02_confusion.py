@@ -14,6 +14,7 @@ from readout_audit.tables.common import hardest_split
 from readout_audit.tables.inputs import RunTables
 
 CAPTION = "Shares are of the questions with that label; darker is larger. Heavy frame: right answers."
+NEITHER = " Neither: unparsed or invalid."
 
 
 def draw(inputs: RunTables) -> Figure:
@@ -36,7 +37,9 @@ def draw(inputs: RunTables) -> Figure:
         for axes, readout in zip(row.subplots(1, 2), readouts, strict=True):
             _draw_matrix(axes, inputs.confusion(cell, labels, split, readout))
             axes.set_title(readout)
-    rows[-1][0].supxlabel(CAPTION, fontsize=7, color=style.GREY)
+    found = [inputs.confusion(*block, split, readout) for block in blocks for readout in readouts]
+    caption = CAPTION + (NEITHER if any(one.n > one.parsed for one in found if one is not None) else "")
+    rows[-1][0].supxlabel(caption, fontsize=7, color=style.GREY)
     return figure
 
 
@@ -46,8 +49,7 @@ def _draw_matrix(axes: Axes, confusion: Confusion | None) -> None:
     if confusion is None:
         axes.text(0.5, 0.5, "not available from this source", ha="center", va="center")
         return
-    other = confusion.unparsed_pos + confusion.unparsed_neg + confusion.invalid_pos + confusion.invalid_neg
-    columns = ["yes", "no", *(["neither"] if other else [])]
+    columns = ["yes", "no", *(["neither"] if confusion.n > confusion.parsed else [])]
     rows = (
         ("yes", (confusion.tp, confusion.fn, confusion.unparsed_pos + confusion.invalid_pos), ("TP", "FN")),
         ("no", (confusion.fp, confusion.tn, confusion.unparsed_neg + confusion.invalid_neg), ("FP", "TN")),
@@ -56,7 +58,7 @@ def _draw_matrix(axes: Axes, confusion: Confusion | None) -> None:
     for y, (_, counts, names) in enumerate(rows):
         total = sum(counts)
         for x, count in enumerate(counts[: len(columns)]):
-            name = names[x] if x < len(names) else "unparsed or invalid"
+            name = names[x] if x < len(names) else "neither"
             _draw_box(axes, (x, y), count, total, name)
     axes.set_xlim(0, len(columns))
     axes.set_ylim(2, 0)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from readout_audit.scores.confusion import Confusion
-from readout_audit.tables.base import Column, text_column
-from readout_audit.tables.inputs import CellKey, Options
+from readout_audit.tables.base import NOT_AVAILABLE, NOT_RUN, Column, text_column
+from readout_audit.tables.inputs import CellKey, Options, RunTables
 
 IDENTITY: tuple[Column, ...] = tuple(
     text_column(name, identity=True) for name in (*CellKey._fields, "labels")
@@ -12,6 +12,9 @@ IDENTITY: tuple[Column, ...] = tuple(
 """Leading columns of every table of scores."""
 
 ADVERSARIAL = "adversarial"
+
+WITHOUT_LOGITS = ("counts", "published")
+"""Sources that hold what others computed; a readout they lack cannot be computed from them."""
 
 
 def hardest_split(options: Options) -> str:
@@ -22,6 +25,14 @@ def hardest_split(options: Options) -> str:
 def identity_cells(cell: CellKey, labels: str) -> tuple[str, ...]:
     """Return the cells of `IDENTITY`."""
     return (*cell, labels)
+
+
+def absent_word(inputs: RunTables, cell: CellKey, readout: str) -> str:
+    """Return why a cell has no scores of a readout: nobody asked for it, or its source cannot say."""
+    described = inputs.decisions[cell].readouts.get(readout) if cell in inputs.decisions else None
+    if cell.source in WITHOUT_LOGITS or (described is not None and not described.get("available", True)):
+        return NOT_AVAILABLE
+    return NOT_RUN
 
 
 def answer_notes(confusions: Iterable[Confusion]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ TABLES: dict[str, Entry] = {
     "table_06_notation": Entry(f"{_HERE}.table_06_notation", ("transitions", "gap")),
     "table_07_transitions": Entry(f"{_HERE}.table_07_transitions", ("transitions", "gap", "scores")),
     "table_10_encodings": Entry(f"{_HERE}.table_10_encodings", ("tokens", "claims")),
-    "table_11_templates": Entry(f"{_HERE}.table_11_templates", ("scores",)),
+    "table_11_templates": Entry(f"{_HERE}.table_11_templates", ("scores", "decisions")),
     "table_12_survey_readouts": Entry(f"{_HERE}.table_12_survey_readouts", ("scores", "claims")),
     "table_13_confusion": Entry(f"{_HERE}.table_13_confusion", ("scores",)),
 }

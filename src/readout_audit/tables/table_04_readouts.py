@@ -15,15 +15,12 @@ from readout_audit.tables.base import (
     n_text,
     text_column,
 )
-from readout_audit.tables.common import IDENTITY, answer_notes, identity_cells
+from readout_audit.tables.common import IDENTITY, WITHOUT_LOGITS, absent_word, answer_notes, identity_cells
 from readout_audit.tables.first_tokens import first_tokens
-from readout_audit.tables.inputs import CellKey, RunTables
+from readout_audit.tables.inputs import RunTables, SplitKey
 
 DERIVABLE = ("dynamic_single", "string_parse", "first_token")
 """Readouts that Theorem 1 gives where every answer began with a piece the wider readout reads."""
-
-WITHOUT_LOGITS = ("counts", "published")
-"""Sources that hold what others computed; a readout they lack cannot be computed from them."""
 
 
 def build(inputs: RunTables) -> Table:
@@ -44,9 +41,10 @@ def build(inputs: RunTables) -> Table:
             if confusion is not None:
                 seen.append(confusion)
                 row.append(confusion.f1)
+            elif (cell, split) in derivable and readout in DERIVABLE:
+                row.append(_derived(inputs, (cell, labels, split)))
             else:
-                derived = (cell, split) in derivable and readout in DERIVABLE
-                row.append(_word(inputs, cell, labels, split, readout, derived=derived))
+                row.append(absent_word(inputs, cell, readout))
         n = inputs.size(cell, labels, split)
         rows.append((*identity_cells(cell, labels), split, NOT_AVAILABLE if n is None else n, *row))
     rows += _absent_models(inputs)
@@ -69,16 +67,10 @@ def build(inputs: RunTables) -> Table:
     )
 
 
-def _word(inputs: RunTables, cell: CellKey, labels: str, split: str, readout: str, *, derived: bool) -> Cell:
-    """Return what stands where a readout has no counts of its own."""
-    if derived:
-        measured = inputs.confusion(cell, labels, split, inputs.options.readout_from)
-        if measured is not None:
-            return Marked(measured.f1, DERIVED)
-    described = inputs.decisions[cell].readouts.get(readout) if cell in inputs.decisions else None
-    if cell.source in WITHOUT_LOGITS or (described is not None and not described.get("available", True)):
-        return NOT_AVAILABLE
-    return NOT_RUN
+def _derived(inputs: RunTables, key: SplitKey) -> Cell:
+    """Return the F1 that Theorem 1 gives a readout which nobody measured."""
+    measured = inputs.confusion(*key, inputs.options.readout_from)
+    return NOT_AVAILABLE if measured is None else Marked(measured.f1, DERIVED)
 
 
 def _absent_models(inputs: RunTables) -> list[tuple[Cell, ...]]:

@@ -75,7 +75,7 @@ def build(inputs: RunTables) -> Table:
         rows=tuple(rows),
         n=n_text(
             [sum(pairs.total() for pairs in found.values()) for found in paired.values()],
-            "questions per split",
+            "paired questions per split",
         ),
         notes=(
             "Where yes→no is zero, TP₂ = T + φ(P − T), FP₂ = (N − G) + ρ_N G, FN₂ = (1 − φ)(P − T) and "

@@ -5,7 +5,16 @@ from fractions import Fraction
 
 from readout_audit import contracts
 from readout_audit.scores.confusion import Confusion, ratio
-from readout_audit.tables.base import NOT_IDENTIFIABLE, Cell, Column, Range, Table, n_text, text_column
+from readout_audit.tables.base import (
+    NOT_AVAILABLE,
+    NOT_IDENTIFIABLE,
+    Cell,
+    Column,
+    Range,
+    Table,
+    n_text,
+    text_column,
+)
 from readout_audit.tables.common import IDENTITY, identity_cells
 from readout_audit.tables.inputs import CellKey, RunTables, SplitKey
 
@@ -16,7 +25,7 @@ BOTH = "both"
 """The row over label yes and label no together."""
 
 _LABELS = (*contracts.LABELS, BOTH)
-_MOVES = tuple((before, after) for before in contracts.LABELS for after in contracts.LABELS)
+MOVES = tuple((before, after) for before in contracts.LABELS for after in contracts.LABELS)
 
 _NO_TO_YES = {contracts.YES: "phi", contracts.NO: "rho_n", BOTH: "pooled_flip_rate"}
 _YES_TO_NO = {contracts.YES: "yes_to_no_pos", contracts.NO: "yes_to_no_neg"}
@@ -24,16 +33,14 @@ _AGREEMENT = {BOTH: "agreement"}
 """Label -> the gap quantity of that name; a label that is not there has none."""
 
 
-NO_INTERVAL = "none"
-
 _COLUMNS = (
     *IDENTITY,
     text_column("from", identity=True),
     text_column("to", identity=True),
     text_column("split"),
     text_column("label"),
-    *(Column(f"{before}→{after}") for before, after in _MOVES),
-    Column("other"),
+    *(Column(f"{before}→{after}") for before, after in MOVES),
+    Column("left out"),
     Column("n"),
     Column("no→yes rate", decimals=3),
     Column("yes→no rate", decimals=3),
@@ -52,14 +59,19 @@ def build(inputs: RunTables) -> Table:
     paired = paired_decisions(inputs)
     rows: list[tuple[Cell, ...]] = []
     sizes: list[int] = []
-    for key in (*paired, *(key for key in inputs.unpaired_splits() if key not in paired)):
+    for key in inputs.in_order((*paired, *inputs.unpaired_splits())):
         cell, labels, split = key
+        confusion = inputs.confusion(*key, emitted)
+        if confusion is not None:
+            sizes.append(confusion.n)
         for label in _LABELS:
-            cells = _counted(paired[key], label) if key in paired else _bounded(inputs, key, label)
+            asked = _of_label(confusion, label)
+            cells = (
+                _counted(paired[key], label, asked) if key in paired else _bounded(inputs, key, label, asked)
+            )
             interval = inputs.interval(*key, _NO_TO_YES[label])
             about = (*identity_cells(cell, labels), emitted, to, split, label)
-            rows.append((*about, *cells, NO_INTERVAL if interval is None else Range(*interval)))
-        sizes.append(_size(paired[key]) if key in paired else inputs.size(*key) or 0)
+            rows.append((*about, *cells, NOT_AVAILABLE if interval is None else Range(*interval)))
     resampled = any(isinstance(row[-1], Range) for row in rows)
     return Table(
         number=7,
@@ -71,8 +83,8 @@ def build(inputs: RunTables) -> Table:
         notes=(
             f"no→yes rate: of the questions that are no under {emitted}, the share that is yes under {to}; "
             "φ for label yes, ρ_N for label no, the pooled flip rate for both.",
-            "agreement: share of the n questions that the two readouts decide alike. other: unparsed or "
-            "invalid under at least one of them.",
+            "left out: unparsed or invalid under at least one of the two. agreement: share of the others "
+            "that both decide alike.",
             *(["95% interval: of the no→yes rate, images resampled."] if resampled else []),
         ),
     )
@@ -92,33 +104,25 @@ def paired_decisions(inputs: RunTables) -> dict[SplitKey, dict[str, Pairs]]:
     return {key: found[key] for key in inputs.in_order(found)}
 
 
-def _size(by_label: dict[str, Pairs]) -> int:
-    """Return how many questions were paired."""
-    return sum(pairs.total() for pairs in by_label.values())
-
-
-def _counted(by_label: dict[str, Pairs], label: str) -> tuple[Cell, ...]:
-    """Return the counts and rates of one label, or of both."""
+def _counted(by_label: dict[str, Pairs], label: str, asked: int | None) -> tuple[Cell, ...]:
+    """Return the counts and rates of one label, or of both; `asked` is how many questions carry it."""
     pairs = by_label["yes"] + by_label["no"] if label == BOTH else by_label[label]
-    total = pairs.total()
-    moves = [pairs[move] for move in _MOVES]
-    alike = sum(count for (before, after), count in pairs.items() if before == after)
-    yes_yes, yes_no, no_yes, no_no = moves
+    yes_yes, yes_no, no_yes, no_no = moves = [pairs[move] for move in MOVES]
+    n = sum(moves)
     return (
         *moves,
-        total - sum(moves),
-        total,
+        NOT_AVAILABLE if asked is None else asked - n,
+        NOT_AVAILABLE if asked is None else asked,
         ratio(no_yes, no_yes + no_no),
         ratio(yes_no, yes_yes + yes_no),
-        ratio(alike, total),
+        ratio(yes_yes + no_no, n),
     )
 
 
-def _bounded(inputs: RunTables, key: SplitKey, label: str) -> tuple[Cell, ...]:
+def _bounded(inputs: RunTables, key: SplitKey, label: str, asked: int | None) -> tuple[Cell, ...]:
     """Return what two separate matrices say of one label: its n, and the Fréchet bounds of its rates."""
-    confusion = inputs.confusion(*key, inputs.options.readout_from)
-    n = _of_label(confusion, label) if confusion is not None else NOT_IDENTIFIABLE
     names = (_NO_TO_YES.get(label), _YES_TO_NO.get(label), _AGREEMENT.get(label))
+    n = NOT_AVAILABLE if asked is None else asked
     return (*(NOT_IDENTIFIABLE,) * 5, n, *(_bounds(inputs, key, name) for name in names))
 
 
@@ -131,7 +135,9 @@ def _bounds(inputs: RunTables, key: SplitKey, name: str | None) -> Cell:
     return Range(low, high, NOT_IDENTIFIABLE)
 
 
-def _of_label(confusion: Confusion, label: str) -> int:
-    """Return how many questions carry a label."""
+def _of_label(confusion: Confusion | None, label: str) -> int | None:
+    """Return how many questions carry a label, None without scores."""
+    if confusion is None:
+        return None
     positives = confusion.tp + confusion.fn + confusion.unparsed_pos + confusion.invalid_pos
     return {contracts.YES: positives, contracts.NO: confusion.n - positives, BOTH: confusion.n}[label]

@@ -1,8 +1,8 @@
 """Table 11: the readouts under each prompt template, on the first 500 questions (paper, Appendix)."""
 
 from readout_audit.scores.confusion import Confusion
-from readout_audit.tables.base import NOT_AVAILABLE, NOT_RUN, Cell, Column, Table, n_text, text_column
-from readout_audit.tables.common import IDENTITY, answer_notes, hardest_split, identity_cells
+from readout_audit.tables.base import NOT_RUN, Cell, Column, Table, n_text, text_column
+from readout_audit.tables.common import IDENTITY, absent_word, answer_notes, hardest_split, identity_cells
 from readout_audit.tables.inputs import RunTables
 
 SUBSET = "first_500"
@@ -18,7 +18,7 @@ def build(inputs: RunTables) -> Table:
     for cell, labels, split in keys:
         for readout in options.readouts:
             confusion = inputs.confusion(cell, labels, split, readout, SUBSET)
-            metrics: tuple[Cell, ...] = (NOT_AVAILABLE,) * 5
+            metrics: tuple[Cell, ...] = (absent_word(inputs, cell, readout),) * 5
             if confusion is not None:
                 seen.append(confusion)
                 rates = (confusion.f1, confusion.precision, confusion.recall, confusion.yes_rate)

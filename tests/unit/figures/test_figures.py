@@ -1,6 +1,7 @@
 """Figures: what is drawn, that the same data give the same bytes, and that nothing at all still draws."""
 
 import dataclasses
+import json
 import subprocess
 import sys
 from fractions import Fraction
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
+from PIL import Image
 from tables.paper_run import (
     EIGHT,
     LLAVA,
@@ -27,6 +29,7 @@ from readout_audit.errors import AuditError
 from readout_audit.figures import registry, style
 from readout_audit.figures.common import cell_title
 from readout_audit.figures.figure_05_first_tokens import place
+from readout_audit.figures.figure_06_samples import read_picture
 from readout_audit.figures.running import running_rate
 from readout_audit.stages import draw_figures
 from readout_audit.tables.common import hardest_split
@@ -80,7 +83,7 @@ def test_figure_2_shows_what_is_neither(tmp_path):
         score_row(LLAVA, "pope", "adversarial", EIGHT, tp=None),
     ]
     shown = texts(drawn("figure_02_confusion", run_of(scores=write_scores(tmp_path, rows))))
-    assert "unparsed or invalid\n1\n50.0%" in shown
+    assert "neither\n1\n50.0%" in shown
     assert "not available from this source" in shown
 
 
@@ -109,6 +112,70 @@ def test_figure_5_writes_every_count(tmp_path):
         assert count in shown
     assert shown.count("0") == 3 * 7  # six silent forms and the other tokens, by split
     assert "▁Yes  (3869)" in [label.get_text() for label in axes.get_yticklabels()]
+
+
+def test_figure_1_counts_what_each_readout_reads(tmp_path):
+    shown = texts(drawn("figure_01_decision_path", run_on(published(tmp_path))))
+    assert any(text.endswith("reads 9,000 of 9,000 emitted tokens") for text in shown)
+    assert any(text.endswith("reads 0 of 9,000 emitted tokens") for text in shown)
+    assert "▁Yes  (3869)\n3,893" in shown
+    assert "every other id\n0" in shown
+
+
+def questions(rows):
+    """Give made rows a question and a picture's name."""
+    for number, row in enumerate(rows):
+        row |= {"question": f"Is there a thing {number} in the image?", "image": f"{number}.png"}
+    return rows
+
+
+def test_figure_6_takes_two_of_each_outcome_preferred_ones_first(tmp_path):
+    cell = LLAVA._replace(source="published")
+    rows = questions(decision_rows(cell, {"adversarial": SMALL["random"]}, tokens=None, order_known=True))
+    Image.new("L", (30, 20), 200).save(tmp_path / "0.png")
+    (tmp_path / "1.png").write_text("no picture", encoding="utf-8")
+    # Alternating labels: 1 TP, 2 FP, 3 TP, 4 TN, 5 FN, 6 TN.
+    sources = Sources(decisions=(write_decisions(tmp_path, rows, cell),), images=tmp_path)
+    options = dataclasses.replace(OPTIONS, samples=("3", "6"))
+    shown = texts(drawn("figure_06_samples", run_on(sources, options)))
+    titles = [text for text in shown if ", id " in text]
+    assert titles == ["TP, id 3", "FP, id 2", "TN, id 6", "FN, id 5", "TP, id 1", "TN, id 4"]
+    assert shown.count("no such answer") == 2
+    assert shown.count("picture\nnot at hand") == 5  # all but 0.png, which is question 1's
+    assert any("label no, read yes" in text for text in shown)
+
+
+def test_a_question_without_text_is_no_sample(tmp_path):
+    rows = decision_rows(LLAVA, SMALL, tokens=None, order_known=False)
+    shown = texts(drawn("figure_06_samples", run_of(decisions=(write_decisions(tmp_path, rows),))))
+    assert any("no questions behind single rows" in text for text in shown)
+
+
+def test_pictures_are_made_small_and_square_and_never_followed_elsewhere(tmp_path):
+    Image.new("CMYK", (900, 300)).save(tmp_path / "wide.jpg")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    picture = read_picture(tmp_path, "wide.jpg")
+    assert picture is not None
+    assert picture.shape[0] == picture.shape[1] <= 400
+    for name in ("../wide.jpg", "missing.png", "", None, "inside"):
+        assert read_picture(inside, name) is None
+    assert read_picture(None, "wide.jpg") is None
+
+
+def test_figure_10_draws_a_line_for_each_use_of_an_id(tmp_path):
+    token_map = {
+        "model": "tiny",
+        "encode": {"yes": [7], " yes": [1, 7], "NO": [9]},
+        "pieces": {"1": "▁", "7": "▁yes", "9": "▁NO"},
+    }
+    path = tmp_path / "tiny.json"
+    path.write_text(json.dumps(token_map), encoding="utf-8")
+    figure = drawn("figure_10_encodings", run_of(tokens=(path,)))
+    panel = figure.axes[0]
+    assert len(panel.lines) == 3
+    assert {"7  ▁yes", "1  ▁", '"yes"', '" yes"'} <= {text.get_text() for text in panel.texts}
+    assert panel.get_title() == "tiny (vocabulary)\n2 forms, 2 ids"
 
 
 def test_the_running_rate_leaves_invalid_rows_out():

@@ -102,6 +102,14 @@ def write_transitions(folder: Path, rows: list[dict[str, Any]], name: str = "tra
     return path
 
 
+def write_gap(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write a gap table; columns a row lacks are null."""
+    path = folder / "gap.parquet"
+    complete = [dict.fromkeys(contracts.GAP.names) | row for row in rows]
+    fileio.write_table(path, pa.Table.from_pylist(complete, contracts.GAP), contracts.GAP)
+    return path
+
+
 def paper_transitions(folder: Path) -> Path:
     """Write the paper's Table 7 as a transition table."""
     rows = [row for split, cells in TRANSITIONS.items() for row in transition_rows(LLAVA, split, cells)]

@@ -21,6 +21,7 @@ from .paper_run import (
     run_of,
     score_row,
     transition_rows,
+    write_gap,
     write_scores,
     write_transitions,
 )
@@ -100,14 +101,16 @@ def test_blocks_follow_the_files_and_splits_the_options(tmp_path):
 
 
 def test_table_7_prints_the_papers_cells_and_rates(tmp_path):
-    table = registry.get("table_07_transitions")(run_of(transitions=(paper_transitions(tmp_path),)))
+    table = registry.get("table_07_transitions")(
+        run_of(transitions=(paper_transitions(tmp_path),), scores=write_scores(tmp_path, paper_scores()))
+    )
     found = cells(table, by=["split", "label"])
     for split, by_label in TRANSITIONS.items():
         for label, counts in by_label.items():
             row = found[split, label]
             shown = [row[move] for move in ("yes→yes", "yes→no", "no→yes", "no→no")]
             assert shown == [str(count) for count in counts]
-            assert (row["n"], row["other"]) == ("1500", "0")
+            assert (row["n"], row["left out"]) == ("1500", "0")
     rates = {
         label: [found[split, label]["no→yes rate"] for split in SPLITS] for label in ("no", "yes", "both")
     }
@@ -122,22 +125,84 @@ def test_table_7_prints_the_papers_cells_and_rates(tmp_path):
 
 def test_table_7_counts_what_is_neither_yes_nor_no(tmp_path):
     rows = transition_rows(LLAVA, "random", {"yes": (0, 0, 0, 0), "no": (1, 2, 3, 4)})
-    rows.append(rows[0] | {"label": "no", "decision_from": "unparsed", "decision_to": "unparsed", "n": 5})
-    rows.append(rows[0] | {"label": "no", "decision_from": "unparsed", "decision_to": "yes", "n": 10})
-    table = registry.get("table_07_transitions")(run_of(transitions=(write_transitions(tmp_path, rows),)))
-    found = cells(table, by=["label"])
+    scores = [score_row(LLAVA, "pope", "random", EIGHT, tp=0, fp=3, tn=7, fn=0, unparsed_neg=15)]
+    run = run_of(transitions=(write_transitions(tmp_path, rows),), scores=write_scores(tmp_path, scores))
+    found = cells(registry.get("table_07_transitions")(run), by=["label"])
     no = found[("no",)]
-    assert (no["other"], no["n"]) == ("15", "25")
-    # 3 of the 7 no answers become yes, 2 of the 3 yes answers no; 1 + 4 + 5 of 25 are alike.
-    assert (no["no→yes rate"], no["yes→no rate"], no["agreement"]) == ("0.429", "0.667", "0.400")
+    assert (no["left out"], no["n"]) == ("15", "25")
+    # 3 of the 7 no answers become yes, 2 of the 3 yes answers no; 1 + 4 of the 10 pairs are alike.
+    assert (no["no→yes rate"], no["yes→no rate"], no["agreement"]) == ("0.429", "0.667", "0.500")
     assert found[("yes",)]["no→yes rate"] == found[("yes",)]["agreement"] == "undefined"
 
 
 def test_table_7_reads_only_the_pair_asked_for(tmp_path):
     rows = transition_rows(LLAVA, "random", TRANSITIONS["random"])
     rows += [row | {"readout_to": "string_parse", "n": 7} for row in rows]
-    table = registry.get("table_07_transitions")(run_of(transitions=(write_transitions(tmp_path, rows),)))
-    assert [row["n"] for row in cells(table, by=["label"]).values()] == ["1500", "1500", "3000"]
+    run = run_of(
+        transitions=(write_transitions(tmp_path, rows),), scores=write_scores(tmp_path, paper_scores())
+    )
+    found = cells(registry.get("table_07_transitions")(run), by=["label"])
+    assert [row["no→yes"] for row in found.values()] == ["250", "448", "698"]
+
+
+def test_unpaired_counts_have_bounds_and_no_pairs(tmp_path):
+    about = LLAVA._asdict() | {"labels": "pope", "split": "random", "readout_from": EIGHT, "readout_to": TWO}
+    quantities = {"rho_n": (1, 3), "phi": (1, 2), "agreement": (3, 4), "pooled_flip_rate": (1, 5)}
+    gap = [
+        about | {"quantity": f"{name}_bound_{end}", "numerator": numerator, "denominator": denominator}
+        for name, (numerator, denominator) in quantities.items()
+        for end, denominator in (("low", 2 * denominator), ("high", denominator))
+    ]
+    scores = [score_row(LLAVA, "pope", "random", EIGHT, tp=3, fp=1, tn=3, fn=1)]
+    run = run_of(gap=(write_gap(tmp_path, gap),), scores=write_scores(tmp_path, scores))
+    found = cells(registry.get("table_07_transitions")(run), by=["label"])
+    assert {row["no→yes"] for row in found.values()} == {"not_identifiable"}
+    assert found[("yes",)]["no→yes rate"] == "0.250 to 0.500 (not_identifiable)"
+    assert found[("no",)]["no→yes rate"] == "0.167 to 0.333 (not_identifiable)"
+    assert found[("both",)]["agreement"] == "0.375 to 0.750 (not_identifiable)"
+    assert [row["n"] for row in found.values()] == ["4", "4", "8"]
+    notation = registry.get("table_06_notation")(run)
+    assert {row["random"] for row in cells(notation, by=["symbol"]).values()} == {"not_identifiable"}
+
+
+def test_intervals_stand_beside_what_they_are_of(tmp_path):
+    about = LLAVA._asdict() | {"labels": "pope", "split": "random", "readout_from": EIGHT, "readout_to": TWO}
+    gap = [
+        about | {"quantity": f"{name}_ci_{end}", "value": value}
+        for name in ("delta_f1", "rho_n")
+        for end, value in (("low", 0.015625), ("high", 0.5))
+    ]
+    run = run_of(
+        transitions=(paper_transitions(tmp_path),),
+        scores=write_scores(tmp_path, paper_scores()),
+        gap=(write_gap(tmp_path, gap),),
+    )
+    protocols = cells(registry.get("table_02_protocols")(run), by=["split"])
+    assert protocols[("random",)]["95% interval"] == "0.0156 to 0.5000"
+    assert protocols[("popular",)]["95% interval"] == "not_available"
+    moves = cells(registry.get("table_07_transitions")(run), by=["split", "label"])
+    assert moves["random", "no"]["95% interval"] == "0.016 to 0.500"
+    assert moves["random", "yes"]["95% interval"] == "not_available"
+
+
+def test_table_6_has_the_papers_values(tmp_path):
+    run = run_of(transitions=(paper_transitions(tmp_path),))
+    found = cells(registry.get("table_06_notation")(run), by=["symbol"])
+    values = {symbol[0]: row["adversarial"] for symbol, row in found.items()}
+    assert values == {
+        "P": "1500",
+        "N": "1500",
+        "T": "1174",
+        "G": "1318",
+        "G_tot": "1644",
+        "ρ_N": "0.501",
+        "φ": "0.810",
+        "TP₂": "1438",
+        "FP₂": "842",
+        "FN₂": "62",
+        "TN₂": "658",
+        "yes→no": "0",
+    }
 
 
 def test_table_13_prints_the_papers_cells(tmp_path):
