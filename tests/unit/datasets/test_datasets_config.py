@@ -1,0 +1,71 @@
+"""What config/datasets.yaml states, as far as it can be checked without the files themselves."""
+
+import re
+from pathlib import PurePosixPath
+
+import pytest
+import yaml
+
+FETCHED = ("known_datasets", "known_labels", "known_published")
+SPLITS = {"adversarial", "popular", "random"}
+
+
+@pytest.fixture(scope="module")
+def config(root):
+    return yaml.safe_load((root / "config/datasets.yaml").read_text())
+
+
+@pytest.fixture(scope="module")
+def files(config):
+    """Every fetched file: (entry, its description of the file)."""
+    entries = [entry for key in FETCHED for entry in config[key].values() if not entry.get("generated")]
+    return [(entry, file) for entry in entries for file in entry["splits"].values()]
+
+
+def test_every_file_is_pinned_by_commit(files):
+    assert len(files) == 27
+    for entry, file in files:
+        assert re.fullmatch("[0-9a-f]{40}", entry["commit"])
+        assert file["url"].startswith(
+            f"https://raw.githubusercontent.com/{entry['repository']}/{entry['commit']}/"
+        )
+        assert file["url"].endswith(f"/{file['file']}")
+
+
+def test_mirror_paths_are_plain_and_unique(files):
+    paths = [file["mirror"] for _, file in files]
+    assert len(set(paths)) == len(paths)
+    for path in paths:
+        parts = PurePosixPath(path).parts
+        assert parts[0] in {"pope", "repope", "published"}
+        assert ".." not in parts
+
+
+def test_hashes_are_hashes_or_locked_later(config):
+    for key in FETCHED:
+        for entry in config[key].values():
+            for file in entry["splits"].values():
+                unknown = key == "known_published" or entry.get("generated")
+                assert (file["sha256"] is None) == bool(unknown)
+                if not unknown:
+                    assert re.fullmatch("[0-9a-f]{64}", file["sha256"])
+                    assert re.fullmatch("[0-9a-f]{64}", file["content_sha256"])
+
+
+def test_entries_name_known_image_sets_and_releases(config):
+    for entry in config["known_datasets"].values():
+        assert entry["images"] in config["known_images"]
+        assert set(entry["splits"]) == SPLITS
+    for entry in config["known_labels"].values():
+        made_on = config["known_datasets"][entry["made_on"]]
+        assert entry["image_namespace"] == made_on["image_namespace"]
+    for entry in config["known_published"].values():
+        assert entry["dataset"] in config["known_datasets"]
+
+
+def test_sets_that_ask_alike_have_name_spaces_of_their_own(config):
+    spaces = {name: entry["image_namespace"] for name, entry in config["known_datasets"].items()}
+    assert len({space for name, space in spaces.items() if name.startswith("coco-")}) == 1
+    others = [space for name, space in spaces.items() if not name.startswith("coco-")]
+    assert len(set(others)) == len(others)
+    assert "coco" not in others
