@@ -1,7 +1,5 @@
 """A table as CSV, Markdown and LaTeX text. Whatever stands in a cell is data: it is escaped, never markup."""
 
-import csv
-import io
 import itertools
 import re
 import unicodedata
@@ -48,6 +46,7 @@ _LATEX = {
 }
 _SYMBOLS = {"ρ_N": r"$\rho_N$", "G_tot": r"$G_\mathrm{tot}$", "ℓ_v": r"$\ell_v$"}
 _SYMBOL = re.compile("|".join(_SYMBOLS) + "|.")
+_CSV_SPECIAL = re.compile(r'[",\r\n]')
 _MARKDOWN = re.compile(r"([\\`*\[\]|~])")
 _NEGATIVE = re.compile(r"-[0-9]")
 _EDGE_UNDERSCORE = re.compile(r"(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")
@@ -55,11 +54,16 @@ _EDGE_UNDERSCORE = re.compile(r"(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")
 
 def to_csv(table: Table) -> str:
     """Return RFC 4180 CSV with LF line ends: one line of headings, one per row, nothing else."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([column.heading for column in table.columns])
-    writer.writerows(table.texts())
-    return stream.getvalue()
+    lines = [[column.heading for column in table.columns], *table.texts()]
+    return "".join(",".join(map(csv_field, line)) + "\n" for line in lines)
+
+
+def csv_field(text: str) -> str:
+    """Return `text` as a CSV field, quoted where RFC 4180 asks for it.
+
+    The csv module leaves a lone carriage return bare when lines end in LF, and readers then break the row.
+    """
+    return '"' + text.replace('"', '""') + '"' if _CSV_SPECIAL.search(text) else text
 
 
 def to_markdown(table: Table) -> str:

@@ -8,6 +8,8 @@ import subprocess
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from readout_audit.tables.base import (
     NOT_RUN,
@@ -179,6 +181,38 @@ def test_a_table_without_rows_renders():
 )
 def test_n_text(counts, shown):
     assert n_text(counts, "rows") == shown
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+
+
+@given(TEXTS, TEXTS)
+def test_any_text_comes_back_from_the_csv(model, split):
+    text = to_csv(table((model, split, Fraction(1), 3)))
+    assert list(csv.reader(io.StringIO(text, newline="")))[1:] == [[model, split, "1.0000", "3"]]
+
+
+@given(TEXTS, TEXTS)
+def test_any_text_stays_in_its_markdown_cell(model, split):
+    text = to_markdown(table((model, split, Fraction(1), 3), ("other " + model, split, Fraction(1), 3)))
+    rows = text.split("\n")[2:6]
+    assert all(len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 5 for row in rows)
+    assert "<" not in text
+
+
+@given(TEXTS, TEXTS)
+def test_any_text_stays_in_its_latex_cell(model, split):
+    text = to_latex(table((model, split, Fraction(1), 3), ("other " + model, split, Fraction(1), 3)))
+    body = text[text.index(r"\midrule") : text.index(r"\bottomrule")].split("\n")[1:-1]
+    for row in body:
+        if row == r"\addlinespace":
+            continue
+        bare = re.sub(r"\\[&%$#_{}]", "", row)
+        assert bare.count("&") == 3
+        assert bare.endswith(r" \\")
+        assert bare.count("{") == bare.count("}")
+        assert not re.search("[%#~^]", bare.replace(r"\^", ""))
+        assert row.isascii() or all(c.isascii() or "À" <= c <= "ÿ" for c in row)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
