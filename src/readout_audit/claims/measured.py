@@ -1,13 +1,14 @@
 """Numbers that a run's own counts give: scores, transitions, the gap, first tokens, single decisions."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import pyarrow.compute as pc
 
-from readout_audit.claims.evidence import ALL, PAIR, CellKey, Evidence
+from readout_audit.claims.evidence import ALL, PAIR, CellKey, Evidence, GapValue
 from readout_audit.claims.finding import Finding, Missing, NearTies
-from readout_audit.claims.noise import metric_range, near_ties
+from readout_audit.claims.noise import metric_range, near_rows, near_ties
 from readout_audit.claims.numbers import Number
 from readout_audit.contracts import NO, YES
 from readout_audit.fileio import table_metadata
@@ -105,12 +106,50 @@ def transition(number: Number, evidence: Evidence) -> Finding | Missing:
 def _pair_noise(number: Number, evidence: Evidence, cell: CellKey, n: int) -> NearTies | None:
     """Return what near-ties under either readout allow a paired count to be."""
     table = evidence.decisions(cell)
-    near = [near_ties(table, cell, number.split, name) for name in PAIR] if table is not None else [None]
-    if None in near:
-        return None
     label = number.quantity.partition(":")[0]
-    moved = sum((m.tp + m.fn if label == YES else m.fp + m.tn) for m in near if m is not None)
-    return NearTies(Fraction(max(0, n - moved)), Fraction(n + moved), moved)
+    moved = near_rows(table, cell, number.split, PAIR, label) if table is not None else None
+    return NearTies(Fraction(max(0, n - moved)), Fraction(n + moved), moved) if moved is not None else None
+
+
+_FLIPS = {"rho_n": NO, "phi": YES, "pooled_flip_rate": None, "agreement": None}
+"""Shares of questions that flip or agree -> the label they are about, None for both."""
+
+
+def gap_range(number: Number, found: GapValue, evidence: Evidence, cell: CellKey) -> NearTies | None:
+    """Return what near-ties allow a share of flips, or the difference of two F1s, to be.
+
+    Each near-tied row moves the numerator and the denominator of a share by at most one.
+    """
+    table = evidence.decisions(cell)
+    if table is None or found.numerator is None or found.denominator is None:
+        return None
+    if number.quantity == "delta_f1":
+        return _delta_range(number, evidence, cell)
+    if number.quantity not in _FLIPS:
+        return None
+    moved = near_rows(table, cell, number.split, PAIR, _FLIPS[number.quantity])
+    if moved is None:
+        return None
+    above = [Fraction(max(0, found.numerator - moved)), Fraction(found.numerator + moved)]
+    below = [Fraction(max(1, found.denominator - moved)), Fraction(found.denominator + moved)]
+    if number.kind != "gap":
+        ends = above if number.kind == "gap_numerator" else below
+        return NearTies(ends[0], ends[1], moved)
+    return NearTies(above[0] / below[1], min(Fraction(1), above[1] / below[0]), moved)
+
+
+def _delta_range(number: Number, evidence: Evidence, cell: CellKey) -> NearTies | None:
+    """Return what near-ties of both readouts allow their difference of F1 to be."""
+    ranges = []
+    for readout in PAIR:
+        alone = replace(number, readout=readout, quantity="f1")
+        matrix = evidence.scores.get((cell, number.split, ALL, readout))
+        found = _score_noise(alone, evidence, cell, matrix) if matrix is not None else None
+        if found is None:
+            return None
+        ranges.append(found)
+    first, second = ranges
+    return NearTies(first.low - second.high, first.high - second.low, first.count + second.count)
 
 
 def gap(number: Number, evidence: Evidence) -> Finding | Missing:
@@ -123,10 +162,11 @@ def gap(number: Number, evidence: Evidence) -> Finding | Missing:
         return Missing(NOT_RUN, f"this run did not measure {number.quantity} here.")
     if found.numerator is None:
         return Missing("not_identifiable", f"{found.note or 'not known from this source'}.")
+    ties = gap_range(number, found, evidence, cell)
     if number.kind == "gap":
-        return Finding(found.value, cell.text)
+        return Finding(found.value, cell.text, near_ties=ties)
     part = found.numerator if number.kind == "gap_numerator" else found.denominator
-    return Finding(Fraction(part or 0), cell.text)
+    return Finding(Fraction(part or 0), cell.text, near_ties=ties)
 
 
 def first_token(number: Number, evidence: Evidence) -> Finding | Missing:

@@ -5,8 +5,9 @@ card decide the last bit. So a difference from a published number is called nois
 that lie within two steps of the arithmetic can account for it, and the note says how many there are.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import product
 
 import pyarrow as pa
@@ -23,17 +24,39 @@ STEPS = {"fp16": 2**-6, "nf4": 2**-6, "int8": 2**-6, "bf16": 2**-3, "fp32": 2**-
 WITHIN = 2
 
 
-def near_ties(decisions: pa.Table, cell: CellKey, split: str, readout: str) -> Confusion | None:
-    """Count the near-tied decisions of a split as a matrix; None where the source has no margins."""
-    margins = decisions[f"{readout}.margin"] if f"{readout}.margin" in decisions.column_names else None
+def _close(decisions: pa.Table, cell: CellKey, split: str, readout: str) -> pa.Array | None:
+    """Return which rows belong to the split and are near-tied; None where the source has no margins."""
+    name = f"{readout}.margin"
+    margins = decisions[name] if name in decisions.column_names else None
     if margins is None or margins.null_count == len(margins):
         return None
     limit = WITHIN * STEPS[cell.precision]
-    close = pc.fill_null(pc.less_equal(pc.abs(margins), limit), False)
-    rows = decisions.filter(pc.and_(close, pc.equal(decisions["split"], split)))
+    near = pc.fill_null(pc.less_equal(pc.abs(margins), limit), False)
+    return pc.and_(near, pc.equal(decisions["split"], split))
+
+
+def near_ties(decisions: pa.Table, cell: CellKey, split: str, readout: str) -> Confusion | None:
+    """Count the near-tied decisions of a split as a matrix; None where the source has no margins."""
+    close = _close(decisions, cell, split, readout)
+    if close is None:
+        return None
+    rows = decisions.filter(close)
     pairs = list(zip(rows["label"].to_pylist(), rows[readout].to_pylist(), strict=True))
     cells = [(YES, YES), (NO, YES), (NO, NO), (YES, NO)]  # tp, fp, tn, fn as (label, decision)
     return Confusion(*(pairs.count(cell_) for cell_ in cells))
+
+
+def near_rows(
+    decisions: pa.Table, cell: CellKey, split: str, readouts: Sequence[str], label: str | None
+) -> int | None:
+    """Count the rows of a split that are near-tied under any of the readouts; `label` None counts both labels."""
+    close = [_close(decisions, cell, split, readout) for readout in readouts]
+    if any(rows is None for rows in close):
+        return None
+    either = reduce(pc.or_, close)
+    if label is not None:
+        either = pc.and_(either, pc.equal(decisions["label"], label))
+    return int(pc.sum(either).as_py() or 0)
 
 
 def metric_range(

@@ -4,8 +4,8 @@ Two formats are read, told apart by their keys: `…_2tok_vs_8tok.json` (LLaVA-1
 (other models). A file is joined to its release by question id, and only after every label was found to agree.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,18 +104,53 @@ def _check_summary(summary: Any, rows: Sequence[Published], path: Path) -> None:
     """Refuse a file whose summary its own rows contradict: it was cut, or put together from two runs."""
     if not isinstance(summary, dict):
         raise AuditError(f"{path}: the summary is missing.")
-    stated = summary.get("n", summary.get("n_total"))
-    if stated != len(rows):
-        raise AuditError(f"{path}: the summary says {stated} rows, the file has {len(rows)}; fetch it again.")
-    tokens = summary.get("top_tokens_generated")
-    if isinstance(tokens, dict):
-        ids = [row.first_token_id for row in rows if row.first_token_id is not None]
-        counted = {str(token): ids.count(token) for token in sorted(set(ids))}
-        if {key: value for key, value in tokens.items() if value} != counted:
+    try:
+        counts = list(_stated_counts(summary, rows))
+    except (KeyError, TypeError, ValueError) as error:
+        raise AuditError(
+            f"{path}: the summary has another form ({type(error).__name__}: {error})."
+        ) from error
+    for what, stated, counted in counts:
+        if stated != counted:
             raise AuditError(
-                f"{path}: the summary's first tokens {json.dumps(tokens)} are not those of the rows, "
-                f"{json.dumps(counted)}; fetch the file again."
+                f"{path}: the summary says {what} {stated}, the rows say {counted}; fetch it again."
             )
+
+
+def _stated_counts(summary: Mapping[str, Any], rows: Sequence[Published]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what a summary states that its rows can confirm: name, stated value, counted value."""
+    yield "rows", summary.get("n", summary.get("n_total")), len(rows)
+    for key, readout in _EVALUATIONS.items():
+        evaluation = summary.get(key)
+        if isinstance(evaluation, dict) and "yes_predictions" in evaluation:
+            yes = sum(row.decisions.get(readout) == YES for row in rows)
+            yield f"{readout} yes answers", evaluation["yes_predictions"], yes
+    tokens = _stated_tokens(summary)
+    if tokens is not None:
+        counted = Counter(row.first_token_id for row in rows if row.first_token_id is not None)
+        yield "first tokens", tokens, dict(sorted(counted.items()))
+
+
+_EVALUATIONS = {
+    "eval_2token": "legacy_2tok",
+    "eval_8token": "legacy_8tok",
+    "eval_legacy_2tok": "legacy_2tok",
+    "eval_legacy_8tok": "legacy_8tok",
+    "eval_dynamic_single": "dynamic_single",
+    "eval_string_parse": "string_parse",
+}
+"""Key of a summary -> readout."""
+
+
+def _stated_tokens(summary: Mapping[str, Any]) -> dict[int, int] | None:
+    """Return the first tokens a summary counts, zeros left out; None where it counts none."""
+    if isinstance(tokens := summary.get("top_tokens_generated"), dict):
+        pairs = [(int(token), count) for token, count in tokens.items()]
+    elif isinstance(listed := summary.get("top_token_counts"), list):
+        pairs = [(entry["token_id"], entry["count"]) for entry in listed]
+    else:
+        return None
+    return dict(sorted((token, count) for token, count in pairs if count))
 
 
 def join_published(splits: Mapping[str, Sequence[Published]], questions: pa.Table) -> pa.Table:

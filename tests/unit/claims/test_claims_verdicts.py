@@ -167,6 +167,18 @@ def test_difference_that_near_ties_explain_is_noise_and_counted(tmp_path, number
     assert claims["t2.adversarial.legacy_8tok.f1"].status == "within_noise"
 
 
+def test_near_ties_allow_shares_and_differences_too(tmp_path, numbers):
+    # Both readouts decide alike: no eight-token no is read as yes, while the paper has 264 of 326 positives.
+    # With 300 near-tied positives that share, its numerator and the gap become possible; the negatives do not.
+    claims = judged(tmp_path, numbers, adversarial(1174, 182, near=300))
+    assert claims["s3.4.phi.adversarial.numerator"].status == "within_noise"
+    assert claims["s3.4.phi.adversarial"].note == "300 near-tied decisions allow 0.000 to 1.000."
+    assert claims["s3.4.rho_n.adversarial"].status == "differs"
+    gap = claims["t2.adversarial.gap"]
+    assert (gap.status, gap.reproduced) == ("within_noise", "0.0000")
+    assert "600 near-tied decisions" in gap.note
+
+
 @pytest.mark.parametrize("near", [0, 1])
 def test_difference_that_near_ties_do_not_explain_differs(tmp_path, numbers, near):
     claims = judged(tmp_path, numbers, adversarial(1176, 182, near=near))

@@ -136,7 +136,7 @@ def test_bad_record_is_named(file, records, said):
 
 
 def test_file_cut_short_is_refused(file):
-    with pytest.raises(AuditError, match="the summary says 4 rows, the file has 3"):
+    with pytest.raises(AuditError, match="the summary says rows 4, the rows say 3"):
         read_published(file(GOOD, n=4))
 
 
@@ -144,6 +144,43 @@ def test_summary_must_count_the_tokens_of_its_rows(file):
     read_published(file(GOOD, top_tokens_generated={"1939": 2, "3869": 1, "3582": 0}))
     with pytest.raises(AuditError, match="first tokens"):
         read_published(file(GOOD, top_tokens_generated={"1939": 1, "3869": 2}))
+    listed = [
+        {"token_id": 1939, "count": 2, "decoded": "No"},
+        {"token_id": 3869, "count": 1, "decoded": "Yes"},
+    ]
+    read_published(file(GOOD, top_token_counts=listed))
+    with pytest.raises(AuditError, match="first tokens"):
+        read_published(file(GOOD, top_token_counts=listed[:1]))
+
+
+@pytest.mark.parametrize(
+    "summary", [{"top_token_counts": [3]}, {"top_token_counts": [{}]}, {"top_tokens_generated": {"Yes": 1}}]
+)
+def test_summary_of_another_form_is_one_sentence(file, summary):
+    with pytest.raises(AuditError, match="the summary has another form"):
+        read_published(file(GOOD, **summary))
+
+
+def test_summary_must_count_the_yes_answers_of_its_rows(file):
+    read_published(file(GOOD, eval_2token={"yes_predictions": 2}, eval_8token={"yes_predictions": 1}))
+    with pytest.raises(AuditError, match="legacy_8tok yes answers 2, the rows say 1"):
+        read_published(file(GOOD, eval_8token={"yes_predictions": 2}))
+
+
+def test_real_token_audit_of_another_model(shared, file):
+    """The first 15 records of a real audit: the summary is of 3,000, so as it stands it is refused."""
+    name = "head_llava16_mistral_pope_adversarial_3000q_paper_template_token_audit.json"
+    path = shared / "mirror/published" / name
+    with pytest.raises(AuditError, match="the summary says rows 3000, the rows say 15"):
+        read_published(path)
+    rows = read_published(file(json.loads(path.read_text())["results"]))
+    assert {row.first_token_id for row in rows} == {1770, 5592}
+    # Copied ids say yes to everything, or no to everything; the model's own ids follow its answers.
+    assert {row.decisions["legacy_2tok"] for row in rows} == {"yes"}
+    assert {row.decisions["legacy_8tok"] for row in rows} == {"no"}
+    for row in rows:
+        assert row.decisions["dynamic_single"] == row.decisions["string_parse"]
+        assert (row.decisions["dynamic_single"] == "yes") == (row.first_token_id == 5592)
 
 
 @pytest.mark.parametrize(
