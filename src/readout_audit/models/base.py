@@ -165,8 +165,8 @@ class VisionLanguageModel(ABC):
         """Return how images are processed: class, backend, crop or pad, size limits."""
 
     @abstractmethod
-    def visual_features(self, image: ImageInputs) -> int:
-        """Return how many visual features the network makes of `image`."""
+    def visual_features(self, image: ImageInputs) -> int | None:
+        """Return how many visual features the network makes of `image`; None where it checks that itself."""
 
     shares_prefix: bool = False
     """Whether the hooks below are there, so that questions about one image can share work."""

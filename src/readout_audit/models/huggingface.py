@@ -127,10 +127,22 @@ class HuggingFaceModel(VisionLanguageModel):
         """One token more on the cache; see `VisionLanguageModel`."""
         ids = torch.tensor([[token_id]], device=self.device)
         mask = torch.ones((1, state.length + 1), dtype=torch.int64, device=self.device)
-        output = self.network(input_ids=ids, attention_mask=mask, cache=state.cache, use_cache=True)
+        further = self.next_arguments(state)
+        output = self.continuing(
+            input_ids=ids, attention_mask=mask, cache=state.cache, use_cache=True, **further
+        )
         state.length += 1
         logits: torch.Tensor = output.logits[0, -1].float()
         return logits
+
+    @property
+    def continuing(self) -> Any:
+        """What continues from a cache: the network itself."""
+        return self.network
+
+    def next_arguments(self, state: Decoding) -> dict[str, Any]:
+        """Return further keyword arguments for one token more; the position follows from the cache."""
+        return {}
 
     shares_prefix = True
 
@@ -187,12 +199,9 @@ class HuggingFaceModel(VisionLanguageModel):
         logits: torch.Tensor = network.get_output_embeddings()(hidden)
         return logits.float()
 
-    @torch.inference_mode()
-    def visual_features(self, image: ImageInputs) -> int:
+    def visual_features(self, image: ImageInputs) -> int | None:
         """Run the vision part; see `VisionLanguageModel`."""
-        network: Any = self.network
-        features = network.get_image_features(**image.tensors, return_dict=True).pooler_output
-        return sum(int(feature.shape[0]) for feature in features)
+        return len(self.see([image])[0])
 
     def describe_processing(self) -> dict[str, Any]:
         """Return the image processor's class and parameters; see `VisionLanguageModel`."""

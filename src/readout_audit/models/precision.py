@@ -91,7 +91,11 @@ def check_loaded(network: nn.Module, precision: str, dtype: torch.dtype, what: s
     if any(hasattr(module, "_hf_hook") for module in network.modules()):
         raise AuditError(f"{what}: parts of the model were offloaded; it does not fit on this device.")
     allowed = {dtype} if precision in DTYPES else {dtype, torch.int8, torch.uint8}
+    # Parameters that a model class itself keeps in float32 (InstructBLIP's query tokens) are as asked.
+    kept = tuple(getattr(network, "_keep_in_fp32_modules", None) or ())
     for name, parameter in network.named_parameters():
+        if any(part in kept for part in name.split(".")) and parameter.dtype is torch.float32:
+            continue
         if parameter.dtype not in allowed:
             raise AuditError(
                 f"{what}: precision {precision} was asked for, but parameter {name} is {parameter.dtype}."

@@ -95,7 +95,7 @@ def check_prompt(model: VisionLanguageModel, template: Template) -> tuple[str, E
     check_start(model, template, encoded.ids.tolist())
     placeholders = int((encoded.ids == model.image_token_id).sum())
     features = model.visual_features(encoded.image)
-    if placeholders != features:
+    if features is not None and placeholders != features:
         raise AuditError(
             f"the prompt has {placeholders} image placeholders but the model makes {features} visual "
             f"features; the processor's patch size or selection does not fit the checkpoint"

@@ -9,7 +9,12 @@ if TYPE_CHECKING:
     from readout_audit.models.base import VisionLanguageModel
 
 ADAPTERS = {
+    "generic": "readout_audit.models.generic:Generic",
+    "instructblip": "readout_audit.models.instructblip:InstructBlip",
     "llava": "readout_audit.models.llava:Llava",
+    "llava_next": "readout_audit.models.llava_next:LlavaNext",
+    "mplug_owl2": "readout_audit.models.owl:Owl",
+    "qwen2_vl": "readout_audit.models.qwen2_vl:Qwen2VL",
 }
 """Adapter name -> "module:class"."""
 

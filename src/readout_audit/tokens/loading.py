@@ -6,7 +6,8 @@ from typing import Any
 import readout_audit.models  # noqa: F401  (switches the hub off before transformers is imported)
 from readout_audit.errors import AuditError
 from readout_audit.fileio import sha256_file
-from readout_audit.models.checkpoint import check_tokenizer_folder
+from readout_audit.models.checkpoint import check_tokenizer_folder, model_type
+from readout_audit.tokens import registry
 
 _FILES = (
     "added_tokens.json",
@@ -23,7 +24,7 @@ _FILES = (
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """Return the tokenizer in `folder`, as transformers chooses it from the folder's `config.json`.
+    """Return the tokenizer in `folder`: by our own loader for its model type, else as transformers chooses.
 
     Raises:
         AuditError: a file is missing or cannot be read.
@@ -31,6 +32,9 @@ def load_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     check_tokenizer_folder(folder)
+    own = registry.get(model_type(folder))
+    if own is not None:
+        return own(folder)
     try:
         return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
