@@ -18,6 +18,7 @@ include: "workflow/rules/readouts.smk"
 include: "workflow/rules/gap.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/claims.smk"
 
 
 onstart:
@@ -30,3 +31,4 @@ rule all:
         rules.tables.input,
         rules.figures.input,
         rules.scores.input,
+        rules.claims.input,

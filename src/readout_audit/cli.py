@@ -44,6 +44,8 @@ def headline(
 
 COMMANDS = {
     "check-numbers": "readout_audit.consistency.cli:check_numbers",
+    "diagnose": "readout_audit.readouts.diagnose_cli:diagnose",
+    "score": "readout_audit.score_file.cli:score",
 }
 """Subcommands whose functions lie with their subject."""
 

@@ -77,6 +77,7 @@ rule score:
         "results/{run}/scores/{dataset}/{model}/{precision}/{template}.parquet",
     params:
         labels=PLAN.further_labels,
+        first=PLAN.config["subsets"],
         resamples=PLAN.config["bootstrap"]["resamples"],
         seed=PLAN.config["bootstrap"]["seed"],
         code=code_digest("score"),
@@ -107,8 +108,10 @@ rule concatenate_scores:
         "../scripts/concatenate_scores.py"
 
 
-# Scores and gaps of every cell, without tables and figures.
+# Everything counted, without tables and figures.
 rule scores:
     input:
         rules.concatenate_scores.output,
         PLAN.cell_files("results/{run}/gap/{cell}.parquet"),
+        PLAN.agreement_files,
+        PLAN.relabel_files,

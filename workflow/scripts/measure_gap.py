@@ -10,4 +10,6 @@ with script_log(snakemake.log):
         decisions=Path(snakemake.input.decisions),
         transitions_output=Path(snakemake.output.transitions),
         gap_output=Path(snakemake.output.gap),
+        resamples=snakemake.params.resamples,
+        seed=snakemake.params.seed,
     )

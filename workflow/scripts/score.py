@@ -11,6 +11,7 @@ with script_log(snakemake.log):
         decisions=Path(snakemake.input.decisions),
         output=Path(snakemake.output[0]),
         relabel={name: [Path(table)] for name, table in tables},
+        first=list(snakemake.params.first),
         resamples=snakemake.params.resamples,
         seed=snakemake.params.seed,
     )

@@ -21,7 +21,8 @@ class Known:
     """The names that the package's registries know.
 
     `order_bound` are the tables and figures that need the order in which questions were asked;
-    `counted_models` the models whose printed integers the project holds.
+    `counted_models` the models whose printed scores the project holds, `published_models` those whose
+    decisions were published.
     """
 
     adapters: frozenset[str]
@@ -31,6 +32,7 @@ class Known:
     figures: frozenset[str]
     order_bound: frozenset[str]
     counted_models: frozenset[str]
+    published_models: frozenset[str]
 
 
 def unknown(key: str, names: Iterable[str], known: Iterable[str], where: str) -> Iterator[str]:
@@ -168,7 +170,7 @@ def _check_printed(config: Config, known: Known, source: str) -> Iterator[str]:
     """Published and printed answers exist for few cells and few readouts."""
     if config["datasets"] != ["coco-2023-10"]:
         yield f"records_from {source!r} holds answers to coco-2023-10 only; set datasets: [coco-2023-10]."
-    models = known.counted_models if source == "counts" else frozenset({"llava-1.5-7b"})
+    models = known.counted_models if source == "counts" else known.published_models
     yield from unknown("models", config["models"], models, f"records_from {source!r}")
     if source == "counts":
         for key in ("tables", "figures"):

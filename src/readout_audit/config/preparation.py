@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from readout_audit.claims.numbers import read_numbers, select
 from readout_audit.config.checks import Known
 from readout_audit.config.load import check_files, load_plan
-from readout_audit.config.wiring import Wiring
+from readout_audit.config.wiring import NUMBERS, Wiring
 from readout_audit.errors import AuditError
 from readout_audit.figures.registry import FIGURES
 from readout_audit.inference.registry import ENGINES
@@ -19,6 +20,7 @@ from readout_audit.tables.registry import TABLES
 def known_names(config: Mapping[str, Any]) -> Known:
     """Return the names that the registries know; nothing they name is imported."""
     entries = {**TABLES, **FIGURES}
+    numbers = read_numbers(Path(NUMBERS))
     return Known(
         adapters=frozenset(ADAPTERS),
         engines=frozenset(ENGINES),
@@ -26,7 +28,8 @@ def known_names(config: Mapping[str, Any]) -> Known:
         tables=frozenset(TABLES),
         figures=frozenset(FIGURES),
         order_bound=frozenset(name for name, entry in entries.items() if "order" in entry.needs),
-        counted_models=frozenset(config.get("known_published", {})),
+        counted_models=frozenset(number.model for number in select(numbers, section="Table 4")),
+        published_models=frozenset(config.get("known_published", {})),
     )
 
 

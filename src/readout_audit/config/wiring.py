@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from readout_audit.claims.numbers import read_numbers, select
 from readout_audit.config.plan import Cell, Plan
 from readout_audit.digest import code_digest
 from readout_audit.figures.registry import entry as figure_entry
@@ -23,6 +24,10 @@ from readout_audit.tables.registry import entry as table_entry
 PACKAGE_PREFIX = "readout_audit."
 FETCHED = "resources/fetched"
 """Where fetched files lie, under the same relative paths as in a mirror; shared by all runs."""
+
+
+NUMBERS = "resources/paper/numbers.csv"
+"""The paper's printed numbers."""
 
 
 class Wildcards(Protocol):
@@ -228,17 +233,27 @@ class Wiring(Plan):
             "scores": [f"results/{self.run}/scores.parquet"],
             **cellwise,
             "tokens": tokens if self.source == "inference" else [],
+            "claims": [NUMBERS] if self.config["claims"] else [],
         }
         return {kind: every[kind] for kind in needs if every.get(kind)}
+
+    @cached_property
+    def paper_models(self) -> list[str]:
+        """The models of the paper's Table 4."""
+        numbers = select(read_numbers(Path(NUMBERS)), section="Table 4")
+        return list(dict.fromkeys(number.model for number in numbers))
 
     def table_options(self, wildcards: Any) -> str:
         """Return what of the run a table shows and in which order, as canonical JSON."""
         readout_from, readout_to = self.config["gap_pair"]
-        models = list(dict.fromkeys(cell.model for cell in self.cells))
+        asked = (cell.model for cell in self.cells)
         return canonical_json(
             {
                 "splits": self.config["splits"],
-                "models": models,
+                # A run that is held against the paper shows the paper's models that it did not ask, too.
+                "models": list(
+                    dict.fromkeys([*asked, *(self.paper_models if self.config["claims"] else [])])
+                ),
                 "labels": self.config["labels"],
                 "readout_from": readout_from,
                 "readout_to": readout_to,
@@ -253,6 +268,31 @@ class Wiring(Plan):
     def figure_digest(self, wildcards: Any) -> str:
         """Return the digest of the code that draws a figure."""
         return code_digest("draw_figures", figure_entry(wildcards.figure).module.removeprefix(PACKAGE_PREFIX))
+
+    # Claims
+
+    def claim_sources(self, wildcards: Any) -> dict[str, list[str]]:
+        """Return every file that published numbers are held against."""
+        return self._sources(("scores", "transitions", "gap", "decisions", "tokens"))
+
+    def claim_arguments(self, wildcards: Any) -> str:
+        """Return those files as arguments of build_claims."""
+        return _source_arguments(self.claim_sources(wildcards))
+
+    @property
+    def claim_files(self) -> list[str]:
+        """The claims table, for runs that are held against the paper."""
+        return [f"paper_tables/{self.run}/claims.csv"] if self.config["claims"] else []
+
+    @property
+    def agreement_files(self) -> list[str]:
+        """What splits say to each other's questions, for sources that know their questions."""
+        return [] if self.source == "counts" else self.cell_files("results/{run}/agreement/{cell}.parquet")
+
+    @property
+    def relabel_files(self) -> list[str]:
+        """The gap under other labels, for runs with another label set."""
+        return self.cell_files("results/{run}/relabelled/{cell}.parquet") if self.further_labels else []
 
     # Digests of code that a registry chooses
 
