@@ -20,7 +20,7 @@ from readout_audit.models.base import (
     UnanswerableError,
     VisionLanguageModel,
 )
-from readout_audit.models.checkpoint import check_folder
+from readout_audit.models.checkpoint import check_folder, model_type
 from readout_audit.tokens.loading import load_tokenizer
 
 
@@ -220,15 +220,22 @@ def load_network(network_class: Any, spec: ModelSpec) -> nn.Module:
     dtype = precision.compute_dtype(spec.precision, spec.compute_dtype)
     precision.check_device(spec.precision, dtype, spec.device)
     transformers.utils.logging.disable_progress_bar()
-    network, report = network_class.from_pretrained(
-        str(spec.folder),
-        local_files_only=True,
-        use_safetensors=True,
-        trust_remote_code=False,
-        attn_implementation=spec.attention,
-        output_loading_info=True,
-        **precision.load_arguments(spec.precision, dtype, spec.device),
-    )
+    check_model_type(network_class, spec)
+    try:
+        network, report = network_class.from_pretrained(
+            str(spec.folder),
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            attn_implementation=spec.attention,
+            output_loading_info=True,
+            **precision.load_arguments(spec.precision, dtype, spec.device),
+        )
+    except (OSError, ValueError, ImportError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise AuditError(
+            f"{spec.name}: {spec.folder} cannot be loaded in {spec.precision} ({reason})."
+        ) from error
     check_report(report, f"{spec.name} ({spec.folder})")
     if spec.precision not in precision.QUANTISED:
         network = network.to(spec.device)
@@ -236,6 +243,17 @@ def load_network(network_class: Any, spec: ModelSpec) -> nn.Module:
     network.eval()
     module: nn.Module = network
     return module
+
+
+def check_model_type(network_class: Any, spec: ModelSpec) -> None:
+    """Refuse a checkpoint of another family than the adapter's."""
+    wanted = getattr(getattr(network_class, "config_class", None), "model_type", None)
+    found = model_type(spec.folder)
+    if wanted is not None and found != wanted:
+        raise AuditError(
+            f"{spec.name}: {spec.folder} holds a {found or 'nameless'} model, not a {wanted} one; "
+            f"name the adapter that fits it."
+        )
 
 
 def check_report(report: dict[str, Any], what: str) -> None:

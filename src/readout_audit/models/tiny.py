@@ -154,7 +154,10 @@ def _special(tokenizer: Any) -> dict[str, Any]:
 
 
 def _image_id(tokenizer: Any) -> int:
-    return int(tokenizer.convert_tokens_to_ids(tokenizer.image_token))
+    """Return the placeholder's id; not every tokenizer that has one names it."""
+    entries = tokenizer.get_vocab()
+    known = [getattr(tokenizer, "image_token", None), "<image>", "<|image_pad|>"]
+    return int(next(entries[token] for token in known if token in entries))
 
 
 def _llava(folder: Path, tokenizer: Any) -> None:
