@@ -11,12 +11,11 @@ from readout_audit.fileio import read_table
 from readout_audit.scores.confusion import Confusion
 
 PAIR = ("legacy_8tok", "legacy_2tok")
-WORDS = {"legacy_8tok": "eight-token", "legacy_2tok": "two-token"}
 SPLITS = ("random", "popular", "adversarial")
 
 
 def headline_lines(runs: Sequence[str], root: Path) -> list[str]:
-    """Return the headline of each run and where its results are.
+    """Return two lines per run: where its results are, and its first model under both readouts.
 
     Args:
         runs: names of finished runs.
@@ -34,31 +33,35 @@ def _run_lines(run: str, root: Path) -> list[str]:
     if not path.is_file():
         raise AuditError(f"{path}: run {run!r} has no scores yet; make them with snakemake all.")
     rows = read_table(path, SCORES, "the score table").to_pylist()
-    lines = [f"{run}: tables in {root / 'paper_tables' / run}/, figures in {root / 'figures' / run}/"]
-    cells = dict.fromkeys(tuple(row[name] for name in CELL.names) for row in rows)
-    for cell in cells:
-        chosen = [row for row in rows if tuple(row[name] for name in CELL.names) == cell]
-        lines += _cell_lines(cell, chosen)
-    return lines
+    first = [row for row in rows if all(row[name] == rows[0][name] for name in CELL.names)]
+    where = f"{run}: tables in {root / 'paper_tables' / run}/, figures in {root / 'figures' / run}/"
+    return [where, f"  {_sentence(rows[0]['model'], first)}"]
 
 
-def _cell_lines(cell: tuple[Any, ...], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return one line per split: F1 and yes-rate under both readouts, and the gap between them."""
+def _sentence(model: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what one model scores under both readouts, split by split."""
     counts = {
         (row["split"], row["readout"]): Confusion(*(row[name] for name in Confusion._fields))
         for row in rows
         if row["labels"] == "pope" and row["subset"] == "all" and row["n"] is not None
     }
-    lines = []
-    for split in SPLITS:
-        pair = [counts.get((split, readout)) for readout in PAIR]
-        if None in pair:
-            continue
-        eight, two = (confusion for confusion in pair if confusion is not None)
-        gap = None if eight.f1 is None or two.f1 is None else eight.f1 - two.f1
-        lines.append(
-            f"  {cell[1]}, {split}, {eight.n} questions: F1 {printed(eight.f1, 4)} {WORDS[PAIR[0]]}, "
-            f"{printed(two.f1, 4)} {WORDS[PAIR[1]]} (yes-rate {printed(eight.yes_rate, 3)} and "
-            f"{printed(two.yes_rate, 3)}): the readout alone moves F1 by {printed(gap, 4)}"
-        )
-    return lines
+    splits = [split for split in SPLITS if all((split, readout) in counts for readout in PAIR)]
+    if not splits:
+        return f"{model}: {' and '.join(PAIR)} were not both read; see the tables."
+    pairs = [(counts[split, PAIR[0]], counts[split, PAIR[1]]) for split in splits]
+    eight, two = ([pair[side] for pair in pairs] for side in (0, 1))
+    return (
+        f"{model} on {', '.join(splits)} ({', '.join(str(each.n) for each in eight)} questions): "
+        f"F1 {_listed(eight)} read over all eight yes and no tokens, {_listed(two)} over the two bare ones; "
+        f"the readout alone moves F1 by {', '.join(_points(*pair) for pair in pairs)} points."
+    )
+
+
+def _listed(confusions: Sequence[Confusion]) -> str:
+    """Return F1s as text."""
+    return ", ".join(printed(each.f1, 4) for each in confusions)
+
+
+def _points(eight: Confusion, two: Confusion) -> str:
+    """Return the gap in F1 points."""
+    return printed(None if eight.f1 is None or two.f1 is None else 100 * (eight.f1 - two.f1), 2)

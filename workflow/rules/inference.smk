@@ -48,7 +48,7 @@ rule ask_model:
         "logs/{run}/ask_model/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.log",
     benchmark:
         "results/{run}/benchmarks/ask_model/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.tsv"
-    threads: 2
+    threads: PLAN.config["inference"]["threads"]
     resources:
         gpu=PLAN.needs_gpu,
     conda:

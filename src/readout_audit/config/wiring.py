@@ -234,6 +234,7 @@ class Wiring(Plan):
             **cellwise,
             "tokens": tokens if self.source == "inference" else [],
             "claims": [NUMBERS] if self.config["claims"] else [],
+            "images": self._made_images,
         }
         return {kind: every[kind] for kind in needs if every.get(kind)}
 
@@ -242,6 +243,13 @@ class Wiring(Plan):
         """The models of the paper's Table 4."""
         numbers = select(read_numbers(Path(NUMBERS)), section="Table 4")
         return list(dict.fromkeys(number.model for number in numbers))
+
+    @property
+    def _made_images(self) -> list[str]:
+        """The folder of the pictures that this run makes itself; fetched ones may not be shown."""
+        sets = (self.config["known_images"][self.release(name)["images"]] for name in self.config["datasets"])
+        folders = [str(images["path"]).replace("{run}", self.run) for images in sets if "path" in images]
+        return folders[:1] if self.source == "inference" else []
 
     def table_options(self, wildcards: Any) -> str:
         """Return what of the run a table shows and in which order, as canonical JSON."""
