@@ -15,15 +15,15 @@ rule build_claims:
             category="Claims",
             labels={"table": "claims", "run": "{run}"},
         ),
-    params:
-        sources=PLAN.claim_arguments,
-        code=code_digest("build_claims"),
     log:
         "logs/{run}/build_claims.log",
     benchmark:
         "results/{run}/benchmarks/build_claims.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        sources=PLAN.claim_arguments,
+        code=code_digest("build_claims"),
     shell:
         "python -m readout_audit.stages.build_claims --numbers {input.numbers:q} {params.sources}"
         " --output {output:q} --log {log:q}"

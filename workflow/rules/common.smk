@@ -1,15 +1,8 @@
 """The checked plan of this run, and the names that wildcards may take."""
 
-import os
-import sys
-from pathlib import Path
-
 from readout_audit.config.onstart import check_start
 from readout_audit.config.preparation import prepare
 from readout_audit.digest import code_digest
-
-# Jobs find the interpreter that runs Snakemake also where its folder is not on PATH.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 PLAN = prepare(config, workflow.configfiles, workflow.basedir)
 

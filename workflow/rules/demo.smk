@@ -10,17 +10,18 @@ rule make_demo_world:
         annotations="results/{run}/world/annotations.json",
         images=directory("results/{run}/world/images"),
         questions=expand(
-            "results/{{run}}/world/demo_pope_{split}.json", split=["random", "popular", "adversarial"]
+            "results/{{run}}/world/demo_pope_{split}.json",
+            split=["random", "popular", "adversarial"],
         ),
-    params:
-        folder="results/{run}/world",
-        code=code_digest("make_demo_world"),
     log:
         "logs/{run}/make_demo_world.log",
     benchmark:
         "results/{run}/benchmarks/make_demo_world.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        folder="results/{run}/world",
+        code=code_digest("make_demo_world"),
     shell:
         "python -m readout_audit.stages.make_demo_world --output {params.folder:q} --log {log:q}"
 
@@ -29,14 +30,14 @@ rule make_demo_world:
 rule train_demo_model:
     output:
         directory("results/retrained/{model}"),
-    params:
-        code=code_digest("train_demo"),
     log:
         "logs/retrained/{model}.log",
     benchmark:
         "results/benchmarks/train_{model}.tsv"
-    threads: 2
     conda:
         "../../envs/cpu.yaml"
+    threads: 2
+    params:
+        code=code_digest("train_demo"),
     shell:
         "python -m readout_audit.stages.train_demo --model {wildcards.model:q} --output {output:q} --log {log:q}"

@@ -18,9 +18,6 @@ localrules:
 rule fetch_file:
     output:
         "resources/fetched/{path}",
-    params:
-        source=PLAN.fetch_arguments,
-        code=code_digest("fetch_file"),
     log:
         "logs/fetched/{path}.log",
     benchmark:
@@ -28,6 +25,9 @@ rule fetch_file:
     retries: 2
     conda:
         "../../envs/cpu.yaml"
+    params:
+        source=PLAN.fetch_arguments,
+        code=code_digest("fetch_file"),
     shell:
         "python -m readout_audit.stages.fetch_file {params.source}"
         " --lock resources/fetched/lock.json --output {output:q} --log {log:q}"
@@ -38,9 +38,6 @@ rule fetch_images:
         questions=PLAN.image_questions,
     output:
         "results/{run}/images/{images}.json",
-    params:
-        source=PLAN.image_arguments,
-        code=code_digest("fetch_images"),
     log:
         "logs/{run}/fetch_images/{images}.log",
     benchmark:
@@ -48,6 +45,9 @@ rule fetch_images:
     retries: 2
     conda:
         "../../envs/cpu.yaml"
+    params:
+        source=PLAN.image_arguments,
+        code=code_digest("fetch_images"),
     shell:
         "python -m readout_audit.stages.fetch_images --questions {input.questions:q} {params.source}"
         " --output {output:q} --log {log:q}"
@@ -56,9 +56,6 @@ rule fetch_images:
 rule fetch_model:
     output:
         "resources/fetched/models/{model}.json",
-    params:
-        source=PLAN.model_arguments,
-        code=code_digest("fetch_model"),
     log:
         "logs/fetched/models/{model}.log",
     benchmark:
@@ -66,6 +63,9 @@ rule fetch_model:
     retries: 2
     conda:
         "../../envs/cpu.yaml"
+    params:
+        source=PLAN.model_arguments,
+        code=code_digest("fetch_model"),
     shell:
         "python -m readout_audit.stages.fetch_model --model {wildcards.model:q} {params.source}"
         " --lock resources/fetched/lock.json --folder resources/fetched/models/{wildcards.model:q}"

@@ -15,16 +15,16 @@ rule draw_figure:
             category="Figures",
             labels={"figure": "{figure}", "run": "{run}"},
         ),
-    params:
-        sources=PLAN.figure_arguments,
-        options=PLAN.table_options,
-        code=PLAN.figure_digest,
     log:
         "logs/{run}/draw_figure/{figure}.log",
     benchmark:
         "results/{run}/benchmarks/draw_figure/{figure}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        sources=PLAN.figure_arguments,
+        options=PLAN.table_options,
+        code=PLAN.figure_digest,
     shell:
         "python -m readout_audit.stages.draw_figures --name {wildcards.figure:q} --options {params.options:q}"
         " {params.sources} --pdf {output.pdf:q} --png {output.png:q} --log {log:q}"

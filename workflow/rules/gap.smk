@@ -12,16 +12,16 @@ rule measure_gap:
     output:
         transitions="results/{run}/transitions/{dataset}/{model}/{precision}/{template}.parquet",
         gap="results/{run}/gap/{dataset}/{model}/{precision}/{template}.parquet",
-    params:
-        resamples=PLAN.config["bootstrap"]["resamples"],
-        seed=PLAN.config["bootstrap"]["seed"],
-        code=code_digest("measure_gap"),
     log:
         "logs/{run}/measure_gap/{dataset}/{model}/{precision}/{template}.log",
     benchmark:
         "results/{run}/benchmarks/measure_gap/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        resamples=PLAN.config["bootstrap"]["resamples"],
+        seed=PLAN.config["bootstrap"]["seed"],
+        code=code_digest("measure_gap"),
     script:
         "../scripts/measure_gap.py"
 
@@ -32,14 +32,14 @@ rule compare_splits:
     output:
         agreement="results/{run}/agreement/{dataset}/{model}/{precision}/{template}.parquet",
         disagreements="results/{run}/disagreements/{dataset}/{model}/{precision}/{template}.parquet",
-    params:
-        code=code_digest("compare_splits"),
     log:
         "logs/{run}/compare_splits/{dataset}/{model}/{precision}/{template}.log",
     benchmark:
         "results/{run}/benchmarks/compare_splits/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        code=code_digest("compare_splits"),
     script:
         "../scripts/compare_splits.py"
 
@@ -51,15 +51,15 @@ rule relabel:
     output:
         gaps="results/{run}/relabelled/{dataset}/{model}/{precision}/{template}.parquet",
         carriers="results/{run}/flip_carriers/{dataset}/{model}/{precision}/{template}.parquet",
-    params:
-        labels=PLAN.further_labels,
-        pair=PLAN.config["gap_pair"],
-        code=code_digest("relabel"),
     log:
         "logs/{run}/relabel/{dataset}/{model}/{precision}/{template}.log",
     benchmark:
         "results/{run}/benchmarks/relabel/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        labels=PLAN.further_labels,
+        pair=PLAN.config["gap_pair"],
+        code=code_digest("relabel"),
     script:
         "../scripts/relabel.py"

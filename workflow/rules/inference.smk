@@ -14,16 +14,16 @@ rule map_tokens:
         checkpoint=PLAN.checkpoint_files,
     output:
         "results/{run}/tokens/{model}.json",
-    params:
-        checkpoint=PLAN.checkpoint_folder,
-        templates=PLAN.template_json,
-        code=code_digest("map_tokens"),
     log:
         "logs/{run}/map_tokens/{model}.log",
     benchmark:
         "results/{run}/benchmarks/map_tokens/{model}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        checkpoint=PLAN.checkpoint_folder,
+        templates=PLAN.template_json,
+        code=code_digest("map_tokens"),
     shell:
         "python -m readout_audit.stages.map_tokens --model {wildcards.model:q} --tokenizer {params.checkpoint:q}"
         " --templates {params.templates:q} --output {output:q} --log {log:q}"
@@ -35,24 +35,24 @@ rule ask_model:
         images=PLAN.image_marker,
         checkpoint=PLAN.checkpoint_files,
         tokens="results/{run}/tokens/{model}.json",
-        reference="results/{run}/tokens/" + PLAN.config["reference_model"] + ".json",
+        reference=f"results/{{run}}/tokens/{PLAN.reference}.json",
     output:
         "results/{run}/shards/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.parquet",
+    log:
+        "logs/{run}/ask_model/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.log",
+    benchmark:
+        "results/{run}/benchmarks/ask_model/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.tsv"
+    conda:
+        "../../envs/cuda.yaml"
+    threads: PLAN.config["inference"]["threads"]
+    resources:
+        gpu=PLAN.needs_gpu,
     params:
         checkpoint=PLAN.checkpoint_folder,
         images=PLAN.image_folder,
         settings=PLAN.settings_json,
         device=PLAN.config["inference"]["device"],
         code=PLAN.inference_digest,
-    log:
-        "logs/{run}/ask_model/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.log",
-    benchmark:
-        "results/{run}/benchmarks/ask_model/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.tsv"
-    threads: PLAN.config["inference"]["threads"]
-    resources:
-        gpu=PLAN.needs_gpu,
-    conda:
-        "../../envs/cuda.yaml"
     shell:
         "python -m readout_audit.stages.ask_model --settings {params.settings:q} --questions {input.questions:q}"
         " --images {params.images:q} --checkpoint {params.checkpoint:q} --tokens {input.tokens:q}"
@@ -71,14 +71,14 @@ rule merge_shards:
     output:
         records="results/{run}/records/{dataset}/{model}/{precision}/{template}.parquet",
         manifest="results/{run}/records/{dataset}/{model}/{precision}/{template}.manifest.json",
-    params:
-        code=code_digest("merge_shards"),
     log:
         "logs/{run}/merge_shards/{dataset}/{model}/{precision}/{template}.log",
     benchmark:
         "results/{run}/benchmarks/merge_shards/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        code=code_digest("merge_shards"),
     shell:
         "python -m readout_audit.stages.merge_shards --shards {input.shards:q} --questions {input.questions:q}"
         " --output {output.records:q} --log {log:q}"

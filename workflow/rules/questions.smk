@@ -12,15 +12,15 @@ rule build_questions:
     output:
         table="results/{run}/questions/{dataset}.parquet",
         report="results/{run}/questions/{dataset}.json",
-    params:
-        arguments=PLAN.question_arguments,
-        code=code_digest("build_questions"),
     log:
         "logs/{run}/build_questions/{dataset}.log",
     benchmark:
         "results/{run}/benchmarks/build_questions/{dataset}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        arguments=PLAN.question_arguments,
+        code=code_digest("build_questions"),
     shell:
         "python -m readout_audit.stages.build_questions --dataset {wildcards.dataset:q}"
         " {params.arguments} --known config/datasets.yaml"
@@ -33,15 +33,15 @@ rule build_labels:
     output:
         table="results/{run}/labels/{labels}.parquet",
         report="results/{run}/labels/{labels}.json",
-    params:
-        arguments=PLAN.label_arguments,
-        code=code_digest("build_questions"),
     log:
         "logs/{run}/build_labels/{labels}.log",
     benchmark:
         "results/{run}/benchmarks/build_labels/{labels}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        arguments=PLAN.label_arguments,
+        code=code_digest("build_questions"),
     shell:
         "python -m readout_audit.stages.build_questions --dataset {wildcards.labels:q}"
         " {params.arguments} --known config/datasets.yaml"

@@ -15,16 +15,16 @@ if PLAN.source in ("inference", "files"):
             questions=f"{PLAN.records_folder()}/questions/{{dataset}}.parquet",
         output:
             "results/{run}/decisions/{dataset}/{model}/{precision}/{template}.parquet",
-        params:
-            readouts=PLAN.config["readouts"],
-            cell=PLAN.described,
-            code=PLAN.readout_digest,
         log:
             "logs/{run}/decide/{dataset}/{model}/{precision}/{template}.log",
         benchmark:
             "results/{run}/benchmarks/decide/{dataset}/{model}/{precision}/{template}.tsv"
         conda:
             "../../envs/cpu.yaml"
+        params:
+            readouts=PLAN.config["readouts"],
+            cell=PLAN.described,
+            code=PLAN.readout_digest,
         script:
             "../scripts/decide.py"
 
@@ -36,14 +36,14 @@ if PLAN.source == "counts":
             numbers="resources/paper/numbers.csv",
         output:
             "results/{run}/decisions/{dataset}/{model}/{precision}/{template}.parquet",
-        params:
-            code=code_digest("decisions_from_counts"),
         log:
             "logs/{run}/decide_from_counts/{dataset}/{model}/{precision}/{template}.log",
         benchmark:
             "results/{run}/benchmarks/decide_from_counts/{dataset}/{model}/{precision}/{template}.tsv"
         conda:
             "../../envs/cpu.yaml"
+        params:
+            code=code_digest("decisions_from_counts"),
         script:
             "../scripts/decide_from_counts.py"
 
@@ -56,15 +56,15 @@ if PLAN.source == "published":
             questions="results/{run}/questions/{dataset}.parquet",
         output:
             "results/{run}/decisions/{dataset}/{model}/{precision}/{template}.parquet",
-        params:
-            splits=PLAN.config["splits"],
-            code=code_digest("decisions_from_published"),
         log:
             "logs/{run}/decide_from_published/{dataset}/{model}/{precision}/{template}.log",
         benchmark:
             "results/{run}/benchmarks/decide_from_published/{dataset}/{model}/{precision}/{template}.tsv"
         conda:
             "../../envs/cpu.yaml"
+        params:
+            splits=PLAN.config["splits"],
+            code=code_digest("decisions_from_published"),
         script:
             "../scripts/decide_from_published.py"
 
@@ -75,18 +75,18 @@ rule score:
         labels=PLAN.label_tables,
     output:
         "results/{run}/scores/{dataset}/{model}/{precision}/{template}.parquet",
-    params:
-        labels=PLAN.further_labels,
-        first=PLAN.config["subsets"],
-        resamples=PLAN.config["bootstrap"]["resamples"],
-        seed=PLAN.config["bootstrap"]["seed"],
-        code=code_digest("score"),
     log:
         "logs/{run}/score/{dataset}/{model}/{precision}/{template}.log",
     benchmark:
         "results/{run}/benchmarks/score/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        labels=PLAN.further_labels,
+        first=PLAN.config["subsets"],
+        resamples=PLAN.config["bootstrap"]["resamples"],
+        seed=PLAN.config["bootstrap"]["seed"],
+        code=code_digest("score"),
     script:
         "../scripts/score.py"
 
@@ -96,14 +96,14 @@ rule concatenate_scores:
         PLAN.cell_files("results/{run}/scores/{cell}.parquet"),
     output:
         f"results/{PLAN.run}/scores.parquet",
-    params:
-        code=code_digest("concatenate_scores"),
     log:
         f"logs/{PLAN.run}/concatenate_scores.log",
     benchmark:
         f"results/{PLAN.run}/benchmarks/concatenate_scores.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        code=code_digest("concatenate_scores"),
     script:
         "../scripts/concatenate_scores.py"
 

@@ -16,16 +16,16 @@ rule make_table:
         ),
         md="paper_tables/{run}/{table}.md",
         tex="paper_tables/{run}/{table}.tex",
-    params:
-        sources=PLAN.table_arguments,
-        options=PLAN.table_options,
-        code=PLAN.table_digest,
     log:
         "logs/{run}/make_table/{table}.log",
     benchmark:
         "results/{run}/benchmarks/make_table/{table}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    params:
+        sources=PLAN.table_arguments,
+        options=PLAN.table_options,
+        code=PLAN.table_digest,
     shell:
         "python -m readout_audit.stages.make_tables --name {wildcards.table:q} --options {params.options:q}"
         " {params.sources} --csv {output.csv:q} --md {output.md:q} --tex {output.tex:q} --log {log:q}"

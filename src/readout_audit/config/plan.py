@@ -66,6 +66,11 @@ class Plan:
         return tuple(dict.fromkeys([*(model for model, _, _ in self.asked), self.config["reference_model"]]))
 
     @property
+    def reference(self) -> str:
+        """The model whose ids the legacy readouts copy."""
+        return str(self.config["reference_model"])
+
+    @property
     def n_shards(self) -> int:
         """Number of jobs that one cell's inference is divided into."""
         return int(self.config["inference"]["shards"])

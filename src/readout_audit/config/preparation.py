@@ -1,5 +1,6 @@
 """The one call with which the workflow begins: its configuration, checked, or one sentence and the end."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,8 @@ def prepare(config: Mapping[str, Any], files: Sequence[str], workflow_folder: st
         files: the configuration files it was merged from.
         workflow_folder: folder of the Snakefile.
     """
+    # Jobs find the interpreter that runs Snakemake also where its folder is not on PATH.
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     try:
         check_files([Path(file) for file in files])
         plan = load_plan(config, Path(workflow_folder) / "workflow/schemas", known_names(config))
