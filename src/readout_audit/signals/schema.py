@@ -11,9 +11,11 @@ File metadata (`fileio.table_metadata`), beside what a record file says of its m
     n_layers, n_heads: of the language decoder; the lists over layers have these lengths.
     settings: everything the numbers depend on, among it
         `text_prompt` ("{noun}"), `clip_b32`, `clip_l14_336` (model and revision, null where not run),
-        `vcd` ({"noise_step", "seed"}; null where not run), `vcd_uniform` ({"seed"}; null where not run),
+        `clip_patch_norm` (whether patches pass CLIP's final layer norm before the projection; false in the authors' code),
+        `vcd` ({"noise_step", "seed"}; null where not run), `vcd_uniform` ({"seed", "side"}; null where not run),
         `authors_window` ([first, end), positions in the sequence the decoder sees: [1, 577]),
         `entropy_layers` ([first, end), counted from 0: [14, 20]).
+    settings_id: hash of `settings`.
     record_settings_id: the `settings_id` of the records these signals belong to.
 """
 
@@ -25,6 +27,7 @@ SIGNALS = pa.schema(
     [
         pa.field("uid", pa.string(), nullable=False),
         pa.field("image", pa.string(), nullable=False),
+        pa.field("image_sha256", pa.string()),  # of the file's bytes; null where it could not be read
         pa.field(
             "status", pa.string(), nullable=False
         ),  # ok | invalid: the model gave nothing that can be read
