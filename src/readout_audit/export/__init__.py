@@ -1,0 +1,1 @@
+"""Prediction-level records of a run, bundled to be published."""

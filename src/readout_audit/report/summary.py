@@ -1,0 +1,297 @@
+"""What a reader of the abstract wants to know first: one set of answers, two readouts, two scores."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from readout_audit.exact import printed
+from readout_audit.report.charts import Chart, Pair, dumbbells
+from readout_audit.report.grid import Column, Grid, grid, numbers, texts, without_constant
+from readout_audit.report.inputs import CellKey, GapKey, GapValue, RunData, short_names
+from readout_audit.report.text import listed, of, points, quoted
+from readout_audit.scores.blocks import ALL
+from readout_audit.scores.confusion import Confusion
+from readout_audit.scores.decisions import Decisions
+
+DECIMALS = 4
+
+SOURCES = {
+    "inference": "asked by this run",
+    "files": "asked elsewhere, read from its records",
+    "published": "asked by the paper's authors, who published each decision",
+    "counts": "asked by the paper's authors, who print counts",
+}
+"""Where answers come from, in words."""
+
+
+READOUT_WORDS = {"legacy_8tok": "eight-token", "legacy_2tok": "two-token"}
+"""The paper's words for its two rules."""
+
+LABEL_WORDS = {"repope": "the corrected labels of RePOPE"}
+"""Label sets beside the release's own, in words."""
+
+
+class Compared(NamedTuple):
+    """Two readouts of the same answers on one split under one label set.
+
+    Attributes:
+        gap: F1(before) - F1(after), exact; None where one is undefined.
+        interval: 95% interval of the gap over images; None where it was not computed.
+        changed: rows that the two read differently, of rows that both read; None where they are not paired.
+    """
+
+    labels: str
+    split: str
+    before: Confusion
+    after: Confusion
+    gap: Fraction | None
+    interval: tuple[Fraction, Fraction] | None
+    changed: tuple[int, int] | None
+
+
+class Headline(NamedTuple):
+    """The result of one cell in sentences, a table and a picture."""
+
+    name: str
+    sentences: tuple[str, ...]
+    table: Grid | None
+    chart: Chart | None
+
+
+def headlines(data: RunData) -> list[Headline]:
+    """Return the result of every cell, in the order of the score table."""
+    names = short_names(data.cells)
+    return [headline(data, cell, names[cell]) for cell in data.cells]
+
+
+def headline(data: RunData, cell: CellKey, name: str) -> Headline:
+    """Return the result of one cell."""
+    found = {labels: compare(data, cell, labels) for labels in data.labels}
+    rows = [row for compared in found.values() for row in compared]
+    if not rows:
+        return Headline(name, (_asked(data, cell), _without_pair(data, cell)), None, None)
+    own, others = found[data.labels[0]], [found[labels] for labels in data.labels[1:]]
+    sentences = [
+        _asked(data, cell),
+        *_result(own, data.pair),
+        *_how(data.decisions.get(cell), data.pair),
+        *first_tokens(data.decisions.get(cell), data.pair),
+        *(sentence for other in others for sentence in _other_labels(own, other)),
+    ]
+    return Headline(name, tuple(sentences), _table(rows, data.pair), _chart(rows, data.pair))
+
+
+def compare(data: RunData, cell: CellKey, labels: str) -> list[Compared]:
+    """Return the pair's scores on every split that has both readouts, hardest split last."""
+    found = []
+    for split in data.splits:
+        rows = [data.score_index.get((cell, labels, split, readout)) for readout in data.pair]
+        before, after = (row.confusion if row else None for row in rows)
+        if before is None or after is None:
+            continue
+        gap = None if before.f1 is None or after.f1 is None else before.f1 - after.f1
+        quantities = data.gap.get(GapKey(cell, labels, split, *data.pair), {})
+        interval = _interval(quantities.get("delta_f1_ci_low"), quantities.get("delta_f1_ci_high"))
+        found.append(
+            Compared(labels, split, before, after, gap, interval, _changed(quantities.get("agreement")))
+        )
+    return found
+
+
+def _interval(low: GapValue | None, high: GapValue | None) -> tuple[Fraction, Fraction] | None:
+    """Return both ends of an interval, or None."""
+    ends = (low.exact if low else None, high.exact if high else None)
+    return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
+
+
+def _changed(agreement: GapValue | None) -> tuple[int, int] | None:
+    """Return (rows read differently, rows read by both) from the share read alike."""
+    if agreement is None or agreement.numerator is None or agreement.denominator is None:
+        return None
+    return agreement.denominator - agreement.numerator, agreement.denominator
+
+
+def _asked(data: RunData, cell: CellKey) -> str:
+    """Say who was asked what."""
+    counts = {
+        row.split: row.confusion.n
+        for row in data.scores
+        if row.cell == cell
+        and row.labels == data.labels[0]
+        and row.split in data.splits
+        and row.confusion is not None
+        and row.subset == ALL
+    }
+    splits = listed([f"{counts[split]:,} {split}" for split in data.splits if split in counts])
+    total = f"{sum(counts.values()):,} yes/no questions about pictures" if counts else "questions"
+    return (
+        f"{cell.model} ({cell.precision}, prompt template {cell.template}) was asked {total} of {cell.dataset}: "
+        f"{splits}. It was {SOURCES.get(cell.source, cell.source)}."
+    )
+
+
+def _without_pair(data: RunData, cell: CellKey) -> str:
+    """Say why a cell has no gap."""
+    decisions = data.decisions.get(cell)
+    reasons = [
+        f"{name}: {decisions.unavailable[name]}"
+        for name in data.pair
+        if decisions is not None and name in decisions.unavailable
+    ]
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    return f"The pair {data.pair[0]} and {data.pair[1]} was not read from it{why}; its scores stand below."
+
+
+def _result(rows: Sequence[Compared], pair: tuple[str, str]) -> list[str]:
+    """Say what the readout moves on the hardest split."""
+    hardest = rows[-1]
+    before, after = (printed(confusion.f1, DECIMALS) for confusion in (hardest.before, hardest.after))
+    first, second = (in_words(name) for name in pair)
+    found = (
+        f"On the {hardest.split} questions its F1 is {before} if the answers are read by {first}, and {after} "
+        f"if they are read by {second}"
+    )
+    if hardest.gap is None:
+        return [f"{found}. The gap between them is undefined."]
+    ends = ""
+    if hardest.interval is not None:
+        low, high = (points(end) for end in hardest.interval)
+        ends = f" (95% interval over pictures: {low} to {high})"
+    sentences = [f"{found}: a difference of {points(hardest.gap)} points{ends}."]
+    if hardest.changed is not None:
+        sentences.append(
+            "Model, pictures, questions and outputs are the same; only the way of reading differs. "
+            f"The two ways disagree on {of(*hardest.changed)} of these answers."
+        )
+    return sentences
+
+
+def in_words(readout: str) -> str:
+    """Return a readout's name with the paper's words for it, where the paper has some."""
+    return f"the {READOUT_WORDS[readout]} rule ({readout})" if readout in READOUT_WORDS else readout
+
+
+def label_words(labels: str) -> str:
+    """Return a label set in words."""
+    return LABEL_WORDS.get(labels, f"the labels of {labels}")
+
+
+def _how(decisions: Decisions | None, pair: tuple[str, str]) -> list[str]:
+    """Say which spellings each readout of the pair compares; nothing where they are not known."""
+    described = decisions.metadata.get("readouts", {}) if decisions is not None else {}
+    said = []
+    for name in pair:
+        ids, pieces = (described.get(name, {}).get(key) or {} for key in ("ids", "pieces"))
+        spelt = [[pieces.get(str(token)) for token in ids.get(answer, [])] for answer in ("yes", "no")]
+        if not all(side and all(piece is not None for piece in side) for side in spelt):
+            return []
+        sides = (listed([quoted(str(piece)) for piece in side]) for side in spelt)
+        said.append(f"{name} compares {' with '.join(sides)}")
+    return [f"{'; '.join(said)} (▁ and Ġ stand for a leading space)."]
+
+
+def first_tokens(decisions: Decisions | None, pair: tuple[str, str]) -> list[str]:
+    """Say which share of the answers begins with a token that each readout of the pair looks at.
+
+    A readout that compares tokens the model does not write decides between candidates that were not chosen
+    (Corollary 1 of the paper). Nothing is said where first tokens or ids are not known.
+    """
+    if decisions is None or decisions.identity["first_token_id"].null_count:
+        return []
+    emitted, counts = np.unique(decisions.identity["first_token_id"].to_numpy(), return_counts=True)
+    total = int(counts.sum())
+    shares = []
+    for name in pair:
+        readout = decisions.metadata.get("readouts", {}).get(name, {})
+        ids = [token for side in (readout.get("ids") or {}).values() for token in side]
+        if ids and total:
+            shares.append((name, int(counts[np.isin(emitted, ids)].sum())))
+    if not shares:
+        return []
+    most = [(int(emitted[i]), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:4]]
+    pieces = _pieces(decisions)
+    tokens = listed([f"{_token(token, pieces)} ({count:,})" for token, count in most])
+    kinds = f" (the {len(most)} most frequent of {len(emitted)})" if len(emitted) > len(most) else ""
+    found = listed([f"{name} looks at that token in {of(n, total)}" for name, n in shares])
+    outside = any(n < total for _, n in shares)
+    why = ". Where it does not, it decides between tokens that the model did not choose" if outside else ""
+    return [f"The answers begin with {tokens}{kinds}; {found}{why}."]
+
+
+def _pieces(decisions: Decisions) -> dict[str, str]:
+    """Return the vocabulary pieces that a decision file knows, by id as text."""
+    described = decisions.metadata.get("readouts", {}).values()
+    maps = [*(readout.get("pieces") or {} for readout in described)]
+    maps.append(decisions.metadata.get("first_token_pieces") or {})
+    return {token: piece for pieces in maps for token, piece in pieces.items() if piece is not None}
+
+
+def _token(token: int, pieces: dict[str, str]) -> str:
+    """Return a token by its piece and id."""
+    piece = pieces.get(str(token))
+    return f"{quoted(piece)} = {token}" if piece is not None else f"id {token}"
+
+
+def _other_labels(own: Sequence[Compared], other: Sequence[Compared]) -> list[str]:
+    """Say what the gap is against another label set, and how many times that is the one against the own."""
+    own_gaps = {row.split: row.gap for row in own}
+    pairs = [(row, own_gaps.get(row.split)) for row in other]
+    known = [(row, row.gap, gap) for row, gap in pairs if row.gap is not None and gap is not None]
+    if not known:
+        return []
+    gaps = listed([points(gap) for _, gap, _ in known])
+    splits = listed([row.split for row, _, _ in known])
+    sentence = f"Against {label_words(known[0][0].labels)} the gap is {gaps} points ({splits})"
+    if all(before > 0 for _, _, before in known):
+        times = listed([printed(gap / before, 1) for _, gap, before in known])
+        sentence += f": {times} times the gap against the release's own labels"
+    return [
+        f"{sentence}. Which rows are kept and how many are positive has a part in that; see the findings."
+    ]
+
+
+def _table(rows: Sequence[Compared], pair: tuple[str, str]) -> Grid:
+    """Return the scores under both readouts."""
+    columns = (
+        *texts("labels", "split"),
+        *numbers("questions"),
+        *numbers(*pair, group="F1"),
+        *numbers("points", group="gap"),
+        Column("95% interval", "number", "gap"),
+        *numbers(*pair, group="yes-rate"),
+        *numbers("read differently"),
+    )
+    cells = [
+        (
+            *(row.labels, row.split, f"{row.before.n:,}"),
+            *(printed(confusion.f1, DECIMALS) for confusion in (row.before, row.after)),
+            points(row.gap),
+            "not computed" if row.interval is None else " to ".join(points(end) for end in row.interval),
+            *(printed(confusion.yes_rate, 3) for confusion in (row.before, row.after)),
+            "not known" if row.changed is None else f"{row.changed[0]:,}",
+        )
+        for row in rows
+    ]
+    notes = (
+        "F1 is 2TP / (2TP + FP + misses). The gap is the F1 of the first readout minus that of the second, "
+        "exact before it is rounded, times 100.",
+    )
+    return without_constant(grid(columns, cells, "F1 and yes-rate under both readouts", notes), ("labels",))
+
+
+def _chart(rows: Sequence[Compared], pair: tuple[str, str]) -> Chart | None:
+    """Return F1 under both readouts as a picture; None where nothing is defined."""
+    several = len({row.labels for row in rows}) > 1
+    pairs = [
+        Pair(
+            f"{row.split}, labels {row.labels}" if several else row.split,
+            row.before.f1,
+            row.after.f1,
+            points(abs(row.gap)) if row.gap is not None else "",
+        )
+        for row in rows
+        if row.before.f1 is not None and row.after.f1 is not None
+    ]
+    return dumbbells(pairs, pair) if pairs else None
