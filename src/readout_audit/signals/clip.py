@@ -126,9 +126,11 @@ def _load(folder: Path, device: torch.device) -> Any:
     Raises:
         AuditError: a weight is missing, or the folder is of another model.
     """
-    from transformers import CLIPModel
+    import transformers
 
-    network, report = CLIPModel.from_pretrained(
+    transformers.utils.logging.disable_progress_bar()
+
+    network, report = transformers.CLIPModel.from_pretrained(
         str(folder),
         local_files_only=True,
         use_safetensors=True,
