@@ -19,17 +19,21 @@ _SPACE = "▁"
 _IMAGE_EDGE, _PATCH = 56, 14
 
 
-def metaspace_tokenizer() -> Any:
-    """Return a LLaMA-like tokenizer of about 110 pieces: characters, and the eight answer forms whole."""
+def metaspace_tokenizer(words: tuple[str, ...] = ()) -> Any:
+    """Return a small LLaMA-like tokenizer: characters, and the eight answer forms whole.
+
+    Args:
+        words: further words that become whole pieces, with and without a space in front.
+    """
     from tokenizers import Tokenizer, decoders, normalizers, processors
     from tokenizers.models import BPE
     from transformers import PreTrainedTokenizerFast
 
-    merges = [
-        pair
-        for word in ANSWERS
-        for pair in [*((word[:cut], word[cut]) for cut in range(1, len(word))), (_SPACE, word)]
-    ]
+    whole = (*ANSWERS, *words)
+    inside = [(word[:cut], word[cut]) for word in whole for cut in range(1, len(word))]
+    # Longest first: a word's beginning must not take the space before the whole word can.
+    spaced = [(_SPACE, word) for word in sorted(whole, key=len, reverse=True)]
+    merges = list(dict.fromkeys([*inside, *spaced]))
     characters = [_SPACE, "\n", *(chr(code) for code in range(33, 127))]
     pieces = ["<unk>", "<s>", "</s>", *characters, *dict.fromkeys("".join(pair) for pair in merges)]
     ids = {piece: place for place, piece in enumerate(pieces)}
