@@ -193,10 +193,9 @@ class Measurer:
 
     def _diffused(self, item: Asked) -> passes.Row:
         """Return the prompt about the image with diffusion noise."""
-        vcd, processor = self.settings.value["vcd"], getattr(self.model, "processor", None)
-        frames = getattr(getattr(processor, "image_processor", None), "temporal_patch_size", None)
+        vcd = self.settings.value["vcd"]
         image = noise.diffused_inputs(
-            item.encoded.image, item.question.uid, vcd["noise_step"], vcd["seed"], frames
+            item.encoded.image, item.question.uid, vcd["noise_step"], vcd["seed"], noise.frames_of(self.model)
         )
         return passes.Row(Encoded(item.encoded.prompt, item.encoded.ids, image, item.encoded.extra))
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from readout_audit.models.base import ImageInputs
+from readout_audit.models.base import ImageInputs, VisionLanguageModel
 from readout_audit.signals.settings import NOISE_STEPS
 
 _BETA_FIRST, _BETA_RANGE, _SIGMOID_REACH = 1e-5, 0.5e-2 - 1e-5, 6.0
@@ -44,9 +44,14 @@ def generator(purpose: str, seed: int, uid: str) -> np.random.Generator:
     return np.random.default_rng([seed, *np.frombuffer(key, dtype="<u4").tolist()])
 
 
-def diffused_inputs(
-    image: ImageInputs, uid: str, step: int, seed: int, temporal_patch: int | None
-) -> ImageInputs:
+def frames_of(model: VisionLanguageModel) -> int | None:
+    """Return how many frames a model's patches hold, for processors that treat a picture as a short film."""
+    processor = getattr(model, "processor", None)
+    frames = getattr(getattr(processor, "image_processor", None), "temporal_patch_size", None)
+    return None if frames is None else int(frames)
+
+
+def diffused_inputs(image: ImageInputs, uid: str, step: int, seed: int, frames: int | None) -> ImageInputs:
     """Return an image's inputs with diffusion noise on every pixel tensor.
 
     Args:
@@ -54,16 +59,14 @@ def diffused_inputs(
         uid: of the question.
         step: T, 0 to 999.
         seed: of the settings.
-        temporal_patch: how many frames a Qwen2-VL patch holds. A still picture fills them with copies of
-            itself, so they get the same noise.
+        frames: how many frames a Qwen2-VL patch holds (`frames_of`). A still picture fills them with copies
+            of itself, so they get the same noise.
     """
     rng = generator("vcd", seed, uid)
     tensors = dict(image.tensors)
     for name in sorted(tensors):
         if name.startswith("pixel_values") and tensors[name].is_floating_point():
-            noise = _gaussian(
-                rng, tensors[name].shape, temporal_patch if "image_grid_thw" in tensors else None
-            )
+            noise = _gaussian(rng, tensors[name].shape, frames if "image_grid_thw" in tensors else None)
             tensors[name] = diffused(tensors[name], noise, step)
     return ImageInputs(tensors, image.n_tokens)
 
