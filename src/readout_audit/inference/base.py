@@ -72,6 +72,8 @@ class Engine(ABC):
     """
 
     images_per_call: int = 1
+    halvings: int = 0
+    """How often an out-of-memory error made the engine's batches smaller."""
 
     def __init__(self, model: VisionLanguageModel, batch_size: int, max_new_tokens: int) -> None:
         """Take a loaded model."""

@@ -70,18 +70,13 @@ class _Asked:
 
 
 class SharedPrefix(Engine):
-    """Prefix once, suffixes side by side; see the module.
-
-    Attributes:
-        halvings: how often an out-of-memory error halved the batch.
-    """
+    """Prefix once, suffixes side by side; see the module."""
 
     def __init__(self, model: VisionLanguageModel, batch_size: int, max_new_tokens: int) -> None:
         """Take a loaded model; one that offers no hooks for sharing is asked sequentially."""
         super().__init__(model, batch_size, max_new_tokens)
         self.images_per_call = max(1, batch_size // QUESTIONS_PER_IMAGE) if model.shares_prefix else 1
         self.one_by_one = Sequential(model, 1, max_new_tokens)
-        self.halvings = 0
 
     @torch.inference_mode()
     def answer(self, jobs: Sequence[ImageJob]) -> Iterator[Answer]:

@@ -128,6 +128,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     job = Job(parser().parse_args(argv))
     questions = job.questions()
+    halvings = 0
     with PartsStore(job.arguments.parts, job.fingerprint()) as store:
         rows, pending = split_finished(load_images(job.arguments.images, questions), store.finished())
         LOGGER.info(
@@ -138,25 +139,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         asked: list[Row] = []
         if pending or store.facts() is None:
-            asked = ask(job, store, pending)
+            asked, halvings = ask(job, store, pending)
         facts = store.facts()
     if facts is None:
         raise AuditError(f"{job.arguments.parts}: the model facts vanished while the job ran; run it again.")
     ordered = in_order([*rows, *asked], [question.uid for question in questions])
     write(job, ordered, facts)
-    write_manifest(job, len(asked), time.monotonic() - started)
+    write_manifest(job, len(asked), time.monotonic() - started, halvings)
     return 0
 
 
-def ask(job: Job, store: PartsStore, pending: list[Pending]) -> list[Row]:
-    """Load the model and ask what is pending."""
+def ask(job: Job, store: PartsStore, pending: list[Pending]) -> tuple[list[Row], int]:
+    """Load the model and ask what is pending; return rows, and how often batches had to be halved."""
     model = job.load_model(store)
     engine = engines.get(job.settings.engine)(model, job.settings.batch_size, job.settings.max_new_tokens)
     total = sum(len(item.questions) for item in pending)
     value = job.settings.value
     what = f"{value['model']} {value['precision']} {job.settings.template.name}"
     with AskingProgress(total, what) as progress:
-        return Asker(engine, store, job.candidates, progress.advance).ask(pending)
+        return Asker(engine, store, job.candidates, progress.advance).ask(pending), engine.halvings
 
 
 def write(job: Job, rows: list[Row], facts: dict[str, Any]) -> None:
@@ -169,7 +170,7 @@ def write(job: Job, rows: list[Row], facts: dict[str, Any]) -> None:
     write_table(job.arguments.output, table(rows), RECORDS, {**described, **counts})
 
 
-def write_manifest(job: Job, asked: int, seconds: float) -> None:
+def write_manifest(job: Job, asked: int, seconds: float, halvings: int) -> None:
     """Write what differs from run to run: time, rate, memory, machine."""
     write_json(
         job.arguments.output.with_suffix(".manifest.json"),
@@ -178,6 +179,7 @@ def write_manifest(job: Job, asked: int, seconds: float) -> None:
             "seconds": round(seconds, 3),
             "questions_per_second": round(asked / seconds, 3),
             "peak_memory_bytes": peak_memory(),
+            "batch_halvings": halvings,
             "host": platform.node(),
             "device": str(choose_device(job.arguments.device)),
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -18,7 +18,7 @@ from PIL import Image
 
 from readout_audit.contracts import QUESTIONS, RECORDS
 from readout_audit.errors import AuditError
-from readout_audit.fileio import read_json, read_table, table_metadata
+from readout_audit.fileio import read_json, read_table, sha256_text, table_metadata, write_table
 from readout_audit.inference import sequential
 from readout_audit.inference.questions import shard_of
 from readout_audit.models import registry
@@ -255,18 +255,68 @@ def test_a_longest_continuation_of_three_is_three(world: World, tmp_path: Path) 
     assert max(lengths) <= 3
 
 
-@pytest.mark.slow
-def test_killed_at_random_moments_and_run_again_gives_the_same_records(
+def test_the_shared_prefix_engine_writes_the_same_records(
+    world: World, whole: pa.Table, tmp_path: Path
+) -> None:
+    engine = {"name": "shared_prefix", "batch_size": 64}
+    rows = asked(world, tmp_path, engine=engine).to_pylist()
+    measured = {"argmax_logit", "log_z", "candidate_logits", "top_logits"}
+    for row, expected in zip(rows, whole.to_pylist(), strict=True):
+        for name in measured:
+            assert np.allclose(row[name], expected[name], atol=1e-4)
+        assert {k: v for k, v in row.items() if k not in measured} == {
+            k: v for k, v in expected.items() if k not in measured
+        }
+
+
+def test_groups_of_images_stay_what_they_are_when_some_are_answered(
     world_of: Callable[[int], World], tmp_path: Path
 ) -> None:
-    """SIGKILL, five times at seeded moments; the record table equals an uninterrupted run's."""
+    """Two images a call: a run that finds the first call's part goes on with the calls of a whole run."""
+    world = world_of(5)
+    engine = {"name": "shared_prefix", "batch_size": 64}
+    whole = asked(world, tmp_path / "whole", engine=engine)
+    asked(world, tmp_path / "part", engine=engine)
+    parts = sorted((tmp_path / "part").glob("parts/*/*.parquet"))
+    assert len(parts) == 3
+    parts[1].unlink()
+    (tmp_path / "part" / "1-of-1.parquet").unlink()
+    assert asked(world, tmp_path / "part", engine=engine).equals(whole, check_metadata=True)
+
+
+def test_nine_thousand_questions_fit_into_ten_megabytes(whole: pa.Table, tmp_path: Path) -> None:
+    """A row of a real run keeps 32 candidates and 20 top logits; made here of random ones, which compress worst."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for number in range(9000):
+        row = dict(whole.slice(number % 20, 1).to_pylist()[0])
+        row["uid"] = sha256_text(str(number))[:32]
+        row["image_sha256"] = sha256_text(str(number % 500))
+        row["candidate_logits"] = rng.normal(size=42).astype(np.float32).tolist()
+        row["candidate_ranks"] = rng.integers(1, 152064, size=42).tolist()
+        row["top_ids"] = rng.integers(0, 152064, size=20).tolist()
+        row["top_logits"] = rng.normal(size=20).astype(np.float32).tolist()
+        rows.append(row)
+    write_table(
+        tmp_path / "r.parquet", pa.Table.from_pylist(rows, schema=RECORDS), RECORDS, table_metadata(whole)
+    )
+    assert (tmp_path / "r.parquet").stat().st_size < 10_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["sequential", "shared_prefix"])
+def test_killed_at_random_moments_and_run_again_gives_the_same_records(
+    world_of: Callable[[int], World], tmp_path: Path, engine: str
+) -> None:
+    """SIGKILL, four times at seeded moments; the record table equals an uninterrupted run's."""
     world = world_of(30)
-    whole = asked(world, tmp_path / "whole")
+    how = {"engine": {"name": engine, "batch_size": 64}}
+    whole = asked(world, tmp_path / "whole", **how)
     folder = tmp_path / "killed"
-    command = [sys.executable, "-m", "readout_audit.stages.ask_model", *world.arguments(folder)]
+    command = [sys.executable, "-m", "readout_audit.stages.ask_model", *world.arguments(folder, **how)]
     rng = np.random.default_rng(5)
     parts_seen = []
-    for _ in range(5):
+    for _ in range(4):
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ})
         before = len(list(folder.glob("parts/*/*.parquet")))
         deadline = time.monotonic() + 120
@@ -278,7 +328,7 @@ def test_killed_at_random_moments_and_run_again_gives_the_same_records(
         parts_seen.append(len(list(folder.glob("parts/*/*.parquet"))))
     assert parts_seen == sorted(parts_seen) and 0 < parts_seen[0] < 30
     assert not (folder / "1-of-1.parquet").exists() or parts_seen[-1] == 30
-    assert asked(world, folder).equals(whole, check_metadata=True)
+    assert asked(world, folder, **how).equals(whole, check_metadata=True)
 
 
 @pytest.mark.slow

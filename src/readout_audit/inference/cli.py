@@ -1,0 +1,107 @@
+"""Subcommands about asking: `verify-engine` and `preflight`. Heavy imports wait until one is called."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from readout_audit.errors import AuditError
+from readout_audit.logs import logging_to
+
+
+def verify_engine(
+    records: Annotated[Path, typer.Argument(help="Record file of one cell.")],
+    images: Annotated[Path, typer.Option(help="Folder of its image files.")],
+    checkpoint: Annotated[Path, typer.Option(help="Folder of its model.")],
+    sample: Annotated[int, typer.Option(help="How many questions to ask again.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Ask a sample of a record file's questions again, one by one, and say what differs."""
+    from readout_audit.stages import verify_engine as stage
+
+    with logging_to(None):
+        found = stage.run(records, images, checkpoint, sample, seed, device)
+    typer.echo(stage.summary(found))
+    for entry in found["flips"]:
+        typer.echo(
+            f"  {entry['image']}: {entry['question']} recorded {entry['recorded']}, sequential "
+            f"{entry['sequential']}, margin {entry['margin']:.4f} ({entry['steps']:.1f} steps)"
+        )
+    if not found["passed"]:
+        raise typer.Exit(1)
+
+
+def preflight(
+    model: Annotated[str, typer.Argument(help="Name of a model in config/models.yaml.")],
+    precision: Annotated[str, typer.Option(help="fp32, bf16, fp16, int8 or nf4.")] = "nf4",
+    compute_dtype: Annotated[
+        str, typer.Option(help="float32, bfloat16 or float16; for int8, nf4.")
+    ] = "float16",
+    image_mode: Annotated[str, typer.Option(help="as_is or pad.")] = "as_is",
+    attention: Annotated[str, typer.Option(help="sdpa or eager.")] = "sdpa",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    root: Annotated[Path, typer.Option(help="Folder that holds config/ and resources/.")] = Path(),
+) -> None:
+    """Load a model and check it under each of its templates, as a job does before it asks anything."""
+    entry, templates = configured(root, model)
+    folder = root / (entry["folder"] or f"resources/fetched/models/{model}")
+    with logging_to(None):
+        for line in checked(
+            model,
+            entry["adapter"],
+            folder,
+            templates,
+            (precision, compute_dtype, image_mode, attention, device),
+        ):
+            typer.echo(line)
+
+
+def configured(root: Path, model: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a model's entry of config/models.yaml and its prompts of config/templates.yaml."""
+    import yaml
+
+    found = []
+    for name, key in (("models", "known_models"), ("templates", "known_templates")):
+        path = root / "config" / f"{name}.yaml"
+        if not path.is_file():
+            raise AuditError(f"{path}: not there; run this in the project's folder or give --root.")
+        known = yaml.safe_load(path.read_text(encoding="utf-8"))[key]
+        if model not in known:
+            raise AuditError(
+                f"{path}: model {model!r} is not known; choose one of {', '.join(sorted(known))}."
+            )
+        found.append(known[model])
+    return found[0], found[1]
+
+
+def checked(
+    name: str, adapter: str, folder: Path, templates: dict[str, Any], how: tuple[str, str, str, str, str]
+) -> list[str]:
+    """Return one line per template that passes preflight.
+
+    Raises:
+        AuditError: a check failed.
+    """
+    from readout_audit.models import preflight as checks
+    from readout_audit.models import registry
+    from readout_audit.models.base import ModelSpec
+    from readout_audit.models.precision import QUANTISED, choose_device
+    from readout_audit.models.templates import Template
+    from readout_audit.tokens import tokenmap
+
+    precision, compute, image_mode, attention, device = how
+    known = {key: Template.from_dict({**value, "name": key}) for key, value in templates.items()}
+    dtype = compute if precision in QUANTISED else None
+    token_map = tokenmap.build(name, folder, known)
+    spec = ModelSpec(name, folder, precision, dtype, image_mode, attention, choose_device(device))
+    model = registry.get(adapter)(spec)
+    lines = []
+    for key, template in known.items():
+        found = checks.run(model, template, token_map)
+        ids = token_map["in_context"][key]
+        lines.append(
+            f"{name} {precision} {key}: passed; {found.n_image_tokens} image tokens, first ids "
+            f"{found.first_input_ids}, yes {ids['yes']}, no {ids['no']}"
+        )
+    return lines

@@ -1,0 +1,81 @@
+"""Stage: ask a seeded sample of a record file again, one question at a time, and report what differs."""
+
+import argparse
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from readout_audit.contracts import RECORDS
+from readout_audit.errors import AuditError
+from readout_audit.fileio import read_table, table_metadata, write_json
+from readout_audit.inference import verification
+from readout_audit.inference.settings import Settings
+from readout_audit.logs import stage_main
+from readout_audit.models import registry
+from readout_audit.models.precision import DTYPES, choose_device, compute_dtype
+
+LOGGER = logging.getLogger("readout_audit.stages.verify_engine")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the report; a failed comparison is part of it and stops nothing."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--records", required=True, type=Path, help="record file of one cell")
+    parser.add_argument("--images", required=True, type=Path, help="folder of image files")
+    parser.add_argument("--checkpoint", required=True, type=Path, help="model folder")
+    parser.add_argument("--sample", type=int, default=100, help="how many questions to ask again")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample")
+    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--output", required=True, type=Path, help="report, JSON")
+    arguments = parser.parse_args(argv)
+    report = run(
+        arguments.records,
+        arguments.images,
+        arguments.checkpoint,
+        arguments.sample,
+        arguments.seed,
+        arguments.device,
+    )
+    write_json(arguments.output, report)
+    return 0
+
+
+def run(records: Path, images: Path, checkpoint: Path, size: int, seed: int, device: str) -> dict[str, Any]:
+    """Return the comparison of a sample of `records` with the sequential engine's answers."""
+    table = read_table(records, RECORDS, "the record file")
+    described = table_metadata(table)
+    if "settings" not in described:
+        raise AuditError(f"{records}: it does not say under which settings it was made; nothing to verify.")
+    settings = Settings.parse(json.dumps(described["settings"]))
+    model = registry.get(settings.value["adapter"])(settings.spec(checkpoint, choose_device(device)))
+    rows = verification.sample(table.to_pylist(), size, seed)
+    pairs = verification.ask_again(rows, images, model, settings.max_new_tokens)
+    dtype = compute_dtype(settings.value["precision"], settings.value["compute_dtype"])
+    name = next(name for name, known in DTYPES.items() if known is dtype)
+    found = verification.compare(pairs, described["candidate_ids"], name, settings.value["precision"])
+    LOGGER.info("%s", summary(found))
+    return {
+        "model": described["model"],
+        "precision": settings.value["precision"],
+        "template": settings.template.name,
+        "engine": settings.engine,
+        "settings_id": described["settings_id"],
+        "seed": seed,
+        "steps_allowed": verification.STEPS,
+        **found,
+    }
+
+
+def summary(found: dict[str, Any]) -> str:
+    """Return one line about a comparison."""
+    return (
+        f"{found['same_first_token']} of {found['compared']} first tokens and {found['same_continuation']} "
+        f"continuations are the same, candidate logits differ by at most {found['largest_difference']:.2g}, "
+        f"{len(found['flips'])} flips: {'passed' if found['passed'] else 'FAILED'}"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(stage_main(main))

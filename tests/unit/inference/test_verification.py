@@ -1,0 +1,161 @@
+"""Re-asking a sample: what counts as agreement, and a real record file end to end."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from readout_audit.contracts import RECORDS
+from readout_audit.errors import AuditError
+from readout_audit.fileio import read_json, read_table, table_metadata, write_table
+from readout_audit.inference import cli
+from readout_audit.inference.base import Answer, Question
+from readout_audit.inference.verification import compare, sample, step_size
+from readout_audit.stages import ask_model, verify_engine
+
+from .conftest import TEMPLATES, World
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "step"),
+    [
+        # The steps named in the design: 0.016 for fp16 and 0.125 for bf16 near 24.
+        (24.0, "fp16", 2.0**-6),
+        (24.0, "bf16", 2.0**-3),
+        (-24.0, "bf16", 2.0**-3),
+        (1.0, "fp32", 2.0**-23),
+        (16.0, "fp16", 2.0**-6),
+        (15.99, "fp16", 2.0**-7),
+    ],
+)
+def test_step_size(value: float, dtype: str, step: float) -> None:
+    assert step_size(value, dtype) == step
+    if dtype == "fp16":
+        assert step == float(np.spacing(np.float16(abs(value))))
+
+
+def pair(recorded: list[float], again: list[float], new_ids: list[int] | None = None) -> tuple[dict, Answer]:
+    logits = np.array(again, dtype=np.float32)
+    question = Question("u", "a.jpg", None, "q?", "p")
+    row = {
+        "uid": "u",
+        "image": "a.jpg",
+        "question": "q?",
+        "argmax_id": int(np.argmax(recorded)),
+        "candidate_logits": recorded,
+        "new_ids": new_ids or [int(np.argmax(recorded))],
+    }
+    return row, Answer(question, 1, 1, (), logits, (int(np.argmax(again)),))
+
+
+def test_agreement() -> None:
+    found = compare([pair([1.0, 2.0], [1.0, 2.00005])], [0, 1], "fp32", "fp32")
+    assert found["passed"] and found["same_first_token"] == found["same_continuation"] == 1
+    assert found["largest_difference"] == pytest.approx(5e-5, rel=0.1)
+
+
+def test_a_difference_beyond_the_tolerance_fails_in_float32_only() -> None:
+    pairs = [pair([1.0, 2.0], [1.0, 2.01])]
+    assert not compare(pairs, [0, 1], "fp32", "fp32")["passed"]
+    assert compare(pairs, [0, 1], "fp16", "fp16")["passed"]
+
+
+@pytest.mark.parametrize(
+    ("margin", "precision", "passed"), [(0.25, "bf16", True), (0.375, "bf16", False), (0.375, "int8", True)]
+)
+def test_a_flip_of_two_steps_is_a_near_tie_and_of_three_a_failure(
+    margin: float, precision: str, passed: bool
+) -> None:
+    found = compare([pair([24.0, 23.875], [24.0 - margin, 24.0])], [0, 1], "bf16", precision)
+    assert found["passed"] is passed
+    (entry,) = found["flips"]
+    assert (entry["recorded"], entry["sequential"], entry["margin"]) == (0, 1, margin)
+    assert entry["steps"] == margin / 0.125
+
+
+def test_no_answer_is_a_failure() -> None:
+    row, answer = pair([1.0, 2.0], [1.0, 2.0])
+    found = compare([(row, Answer(answer.question, fault="NaN"))], [0, 1], "fp32", "int8")
+    assert not found["passed"] and found["unanswered"] == [{"uid": "u", "reason": "NaN"}]
+
+
+def test_the_sample_is_seeded_and_skips_invalid_rows() -> None:
+    rows = [{"uid": str(place), "status": "invalid" if place % 5 == 0 else "ok"} for place in range(50)]
+    drawn = sample(rows, 10, seed=3)
+    assert drawn == sample(rows, 10, seed=3) != sample(rows, 10, seed=4)
+    assert len(drawn) == 10 and all(row["status"] == "ok" for row in drawn)
+    assert [int(row["uid"]) for row in drawn] == sorted(int(row["uid"]) for row in drawn)
+    assert len(sample(rows, 1000, seed=3)) == 40
+
+
+@pytest.fixture(scope="module")
+def records(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("verified")
+    ask_model.main(world.arguments(folder, engine={"name": "shared_prefix", "batch_size": 32}))
+    return folder / "1-of-1.parquet"
+
+
+def test_real_records_agree(world: World, records: Path, tmp_path: Path) -> None:
+    arguments = [
+        "--records",
+        str(records),
+        "--images",
+        str(world.images),
+        "--checkpoint",
+        str(world.checkpoint),
+    ]
+    verify_engine.main(
+        [*arguments, "--sample", "12", "--device", "cpu", "--output", str(tmp_path / "r.json")]
+    )
+    found = read_json(tmp_path / "r.json", "report")
+    assert found["passed"] and found["compared"] == found["same_first_token"] == 12
+    assert 0 < found["largest_difference"] < 1e-4
+    assert found["engine"] == "shared_prefix"
+
+
+def test_wrong_records_are_found_out(world: World, records: Path, tmp_path: Path) -> None:
+    table = read_table(records, RECORDS, "records")
+    rows = table.to_pylist()
+    rows[3]["argmax_id"] = rows[3]["top_ids"][5]
+    wrong = tmp_path / "wrong.parquet"
+    write_table(wrong, pa.Table.from_pylist(rows, schema=RECORDS), RECORDS, table_metadata(table))
+    found = verify_engine.run(wrong, world.images, world.checkpoint, 1000, 0, "cpu")
+    assert not found["passed"] and [entry["uid"] for entry in found["flips"]] == [rows[3]["uid"]]
+    print(verify_engine.summary(found))
+
+
+def test_another_image_under_the_same_name_is_not_compared(
+    world: World, records: Path, tmp_path: Path
+) -> None:
+    for path in world.images.iterdir():
+        (tmp_path / path.name).write_bytes((world.images / "picture_0.png").read_bytes())
+    with pytest.raises(AuditError, match="not the image that the records are about"):
+        verify_engine.run(records, tmp_path, world.checkpoint, 1000, 0, "cpu")
+
+
+def cli_app() -> "object":
+    import typer
+
+    app = typer.Typer()
+    app.command("verify-engine")(cli.verify_engine)
+    app.command("preflight")(cli.preflight)
+    return app
+
+
+def test_the_commands(world: World, records: Path, tmp_path: Path) -> None:
+    runner = CliRunner()
+    words = ["--images", str(world.images), "--checkpoint", str(world.checkpoint), "--sample", "3"]
+    result = runner.invoke(cli_app(), ["verify-engine", str(records), *words])  # type: ignore[arg-type]
+    assert result.exit_code == 0 and "3 of 3 first tokens" in result.stdout
+    (tmp_path / "config").mkdir()
+    known = {"tiny": {"adapter": "llava", "folder": str(world.checkpoint)}}
+    (tmp_path / "config" / "models.yaml").write_text(json.dumps({"known_models": known}))
+    (tmp_path / "config" / "templates.yaml").write_text(json.dumps({"known_templates": {"tiny": TEMPLATES}}))
+    words = ["--precision", "fp32", "--device", "cpu", "--root", str(tmp_path)]
+    result = runner.invoke(cli_app(), ["preflight", "tiny", *words])  # type: ignore[arg-type]
+    assert result.exit_code == 0 and "tiny fp32 authors: passed; 16 image tokens" in result.stdout
+    result = runner.invoke(cli_app(), ["preflight", "huge", *words])  # type: ignore[arg-type]
+    assert isinstance(result.exception, AuditError) and "'huge' is not known" in str(result.exception)
