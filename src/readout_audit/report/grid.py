@@ -39,6 +39,11 @@ class Grid(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @property
+    def stacks(self) -> bool:
+        """Whether rows are set below each other on a narrow screen: two columns of prose do not fit side by side."""
+        return sum(column.kind == "long" for column in self.columns) > 1
+
+    @property
     def groups(self) -> tuple[Group, ...]:
         """The line of headings above the headings; empty where no column has one."""
         if not any(column.group for column in self.columns):

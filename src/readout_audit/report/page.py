@@ -27,7 +27,7 @@ from readout_audit.report.manifests import (
 from readout_audit.report.markdown_tables import read_markdown_table
 from readout_audit.report.pictures import read_picture
 from readout_audit.report.statement import statements
-from readout_audit.report.summary import headlines
+from readout_audit.report.summary import headlines, overview
 from readout_audit.report.text import visible
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -46,6 +46,7 @@ def build_page(run: str, data: RunData) -> str:
         run=run,
         version=__version__,
         pair=data.pair,
+        overview=overview(data),
         headlines=headlines(data),
         claims=read_claims(files.claims) if files.claims is not None else None,
         topics=topics(data),

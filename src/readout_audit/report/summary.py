@@ -66,6 +66,24 @@ def headlines(data: RunData) -> list[Headline]:
     return [headline(data, cell, names[cell]) for cell in data.cells]
 
 
+def overview(data: RunData) -> Grid | None:
+    """Return F1 of every cell under every readout on the hardest split; None for a run of one cell."""
+    if len(data.cells) < 2 or not data.splits:
+        return None
+    names, split, labels = short_names(data.cells), data.splits[-1], data.labels[0]
+    readouts = list(dict.fromkeys(row.readout for row in data.scores))
+    rows = []
+    for cell in data.cells:
+        found = [data.score_index.get((cell, labels, split, readout)) for readout in readouts]
+        shown = [
+            "–" if row is None or row.confusion is None else printed(row.confusion.f1, DECIMALS)
+            for row in found
+        ]
+        rows.append((names[cell], *shown))
+    notes = ("–: not read, or not known from this source.",) if any("–" in row for row in rows) else ()
+    return grid((*texts("model"), *numbers(*readouts)), rows, f"F1 on {split} under every readout", notes)
+
+
 def headline(data: RunData, cell: CellKey, name: str) -> Headline:
     """Return the result of one cell."""
     found = {labels: compare(data, cell, labels) for labels in data.labels}

@@ -1,0 +1,266 @@
+"""The page says what the run found, stands alone, and runs nothing that a file says."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from scores.published import write_published, write_repope
+
+from readout_audit.errors import AuditError
+from readout_audit.report.inputs import Files, RunData
+from readout_audit.report.page import build_page
+from readout_audit.stages import build_report
+from report.reading import Page, read_page
+from report.small_run import HOSTILE, MODEL, PAIR
+
+SHOWN = HOSTILE.replace("\u202e", "[U+202E]")
+
+
+def test_nothing_of_the_files_becomes_markup(page: Page, html: str):
+    tags = {tag for tag, _ in page.tags}
+    assert not tags & {"script", "b>odd", "i", "iframe", "object", "embed", "link", "base", "form"}
+    assert all(not name.startswith("on") for _, attributes in page.tags for name in attributes)
+    assert {one["src"][:22] for one in page.named("img")} == {"data:image/png;base64,"}
+    assert len(page.named("img")) == 2
+    # Hostile texts are there, word for word, as text.
+    for text in (
+        "<script>alert(0)</script>",
+        MODEL,
+        SHOWN,
+        "<script>alert(4)</script>",
+        "<b>box</b>",
+        "no text <here>",
+    ):
+        assert text in page.text
+    assert "\u202e" not in html
+
+
+def test_nothing_is_loaded_from_elsewhere(page: Page, html: str):
+    links = [attributes.get("href") for attributes in page.named("a")]
+    ids = {attributes.get("id") for _, attributes in page.tags}
+    assert links
+    assert all(link.startswith("#") and link[1:] in ids for link in links)
+    policy = next(one["content"] for one in page.named("meta") if one.get("http-equiv"))
+    assert policy.startswith("default-src 'none'")
+    assert "script-src" not in policy
+    style = html[html.index("<style>") : html.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_markup_is_balanced(page: Page):
+    assert page.unclosed == []
+    assert page.open == []
+
+
+def test_a_phone_and_both_colour_schemes_are_served(page: Page, html: str):
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.named("meta")
+    assert "prefers-color-scheme:dark" in html
+    assert "@media print" in html
+    assert html.count("<table>") == html.count('<div class="scroll"')
+
+
+def test_headline_of_the_small_run(page: Page):
+    # adversarial, eight-token: TP 1, FP 0, FN 1, F1 = 2/3; two-token: TP 2, FP 1, FN 0, F1 = 4/5; gap -2/15.
+    assert (
+        "was asked 8 yes/no questions about pictures of release<b>: 4 random and 4 adversarial" in page.text
+    )
+    assert (
+        "On the adversarial questions its F1 is 0.6667 if the answers are read by the eight-token rule (legacy_8tok), "
+        "and 0.8000 if they are read by the two-token rule (legacy_2tok): a difference of -13.33 points"
+        in page.text
+    )
+    assert "The two ways disagree on 2 of 4 (50.0%) of these answers." in page.text
+
+
+def test_first_tokens_tell_which_readout_looks_at_the_answer(page: Page):
+    # Tokens 6 (5 times) and 5 (3 times); the two-token readout compares 3 and 4 alone.
+    assert (
+        'The answers begin with "▁No" = 6 (5) and "▁Yes" = 5 (3); legacy_8tok looks at that token in 8 of 8 (100.0%) '
+        "and legacy_2tok looks at that token in 0 of 8 (0.0%). Where it does not, it decides between tokens that the "
+        "model did not choose." in page.text
+    )
+
+
+def test_splits_that_contradict_themselves_are_named(page: Page):
+    # The dog of picture 0 is in both splits: two-token yes in adversarial, no in random.
+    assert (
+        "adversarial and random, legacy_2tok: 1 of 1 questions of the same text are answered differently; "
+        "one deterministic setup cannot have given both." in page.text
+    )
+    assert "adversarial and random, legacy_8tok: 0 of 1 questions" in page.text
+
+
+def test_quirks_and_missing_readouts_are_told(page: Page):
+    assert "quirk & co" in page.text
+    assert "not available: no text <here>" in page.text
+
+
+def test_claims_are_counted_and_told_together(page: Page):
+    assert "4 numbers that the paper prints" in page.text
+    assert "F1 of x; recall of x" in page.text
+    assert "0.1; 0.2" in page.text
+    assert "1 reproduced, 1 differs" in page.text
+
+
+def test_without_optional_files_every_section_says_so(files: Files):
+    page = read_page(build_page("run", RunData(Files(scores=files.scores), PAIR)))
+    for what in ("A claims table", "This finding", "A table", "A figure", "A decision file", "A manifest"):
+        assert f"{what} is not part of this run." in page.text
+    assert "0.6667" in page.text  # the scores are there all the same
+    assert page.unclosed == []
+
+
+def test_a_pair_that_was_not_read_is_said(files: Files):
+    page = read_page(build_page("run", RunData(files, ("legacy_8tok", "string_parse"))))
+    assert (
+        "The pair legacy_8tok and string_parse was not read from it (string_parse: no text <here>); "
+        "its scores stand below." in page.text
+    )
+
+
+def test_the_same_files_give_the_same_page(files: Files, html: str):
+    assert build_page("<script>alert(0)</script>", RunData(files, PAIR)) == html
+
+
+def test_stage_takes_folders_and_files(files: Files, folder: Path):
+    tables = files.tables[0].parent
+    output = folder / "report.html"
+    words = ["--run", "r", "--scores", str(files.scores), "--tables", str(tables), "--figures", str(tables)]
+    words += [
+        "--claims",
+        str(files.claims),
+        "--decisions",
+        str(files.decisions[0]),
+        "--gap",
+        str(files.gap[0]),
+    ]
+    words += ["--pair", "legacy_2tok", "legacy_8tok", "--self-agreement", "--output", str(output)]
+    assert build_report.main(words) == 0
+    text = read_page(output.read_text()).text
+    assert "a difference of 13.33 points" in text
+    assert "Table 2." in text
+    assert "Figure 2." in text
+
+
+def test_stage_refuses_a_missing_folder(files: Files, folder: Path):
+    words = [
+        "--run",
+        "r",
+        "--scores",
+        str(files.scores),
+        "--tables",
+        str(folder / "no"),
+        "--output",
+        "o.html",
+    ]
+    with pytest.raises(AuditError, match="no: neither a file nor a folder"):
+        build_report.main(words)
+
+
+@pytest.fixture(scope="session")
+def published_page(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """The page of the authors' 9,000 decisions, without intervals."""
+    from readout_audit.stages import compare_splits, measure_gap, relabel, score
+
+    folder = tmp_path_factory.mktemp("published run")
+    decisions = write_published(shared / "mirror", folder / "d.parquet")
+    write_repope(shared / "mirror", folder / "labels.parquet")
+    labels = {"repope": [folder / "labels.parquet"]}
+    paths = {name: folder / f"{name}.parquet" for name in ("s", "t", "g", "a", "x", "r", "c")}
+    score.run(decisions, paths["s"], relabel=labels)
+    measure_gap.run(decisions, paths["t"], paths["g"], pairs=[PAIR], relabel=labels)
+    compare_splits.run(decisions, paths["a"], paths["x"])
+    relabel.run(decisions, paths["r"], paths["c"], labels, PAIR)
+    files = Files(
+        scores=paths["s"],
+        decisions=(decisions,),
+        gap=(paths["g"],),
+        self_agreement=(paths["a"],),
+        disagreements=(paths["x"],),
+        relabel=(paths["r"],),
+        carriers=(paths["c"],),
+    )
+    return read_page(build_page("published", RunData(files, PAIR)))
+
+
+@pytest.mark.slow
+def test_page_of_the_published_decisions(published_page: Page):
+    text = published_page.text
+    for said in (
+        # Table 2: 2348/2856 - 2876/3780 = 0.06128; finding 7: 3.6, 2.2 and 2.1 times under RePOPE.
+        "F1 is 0.8221 if the answers are read by the eight-token rule (legacy_8tok), and 0.7608",
+        "a difference of 6.13 points",
+        "The two ways disagree on 924 of 3,000 (30.8%)",
+        "the gap is 11.29, 11.75 and 12.59 points (random, popular and adversarial): 3.6, 2.2 and 2.1 times",
+        # Finding 7's table, by row.
+        "own labels, all rows 3.15 5.37 6.13",
+        "own labels, rows the other set keeps 5.60 7.59 7.88",
+        "all rows, other label where there is one 7.99 8.91 10.13",
+        "other labels 11.29 11.75 12.59",
+        "other labels, rates at 50% positives 7.33 8.63 9.70",
+        "F1 under legacy_8tok goes from 0.8221 to 0.8570 and F1 under legacy_2tok goes from 0.7608 to 0.7311",
+        # Finding 2.
+        "adversarial and popular, legacy_8tok: 68 of 2,245 questions of the same text are answered differently",
+        "popular and random, legacy_8tok: 0 of 1,563 questions of the same text",
+        # Section 3.4: 660 of 1318 and 264 of 326.
+        "660 of 1,318 (50.1%)",
+        "264 of 326 (81.0%)",
+    ):
+        assert said in text
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--allow-file-access-from-files",
+    "--virtual-time-budget=4000",
+)
+
+
+def browse(folder: Path, *words: str) -> str:
+    """Run Chromium with a profile of its own and return what it prints."""
+    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={folder / 'profile'}", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+class TestInABrowser:
+    @pytest.mark.parametrize("width", [320, 390, 1100])
+    def test_nothing_is_wider_than_the_screen(self, html: str, folder: Path, width: int):
+        (folder / "report.html").write_text(html, encoding="utf-8")
+        (folder / "frame.html").write_text(
+            f'<iframe id="f" src="report.html" width="{width}" height="900" frameborder="0"></iframe><script>'
+            "f.onload = () => document.body.dataset.wide = f.contentDocument.documentElement.scrollWidth</script>"
+        )
+        printed = browse(folder, "--dump-dom", (folder / "frame.html").as_uri())
+        assert f'data-wide="{width}"' in printed
+
+    def test_no_script_of_a_file_runs(self, html: str, folder: Path):
+        # An alert would stop the dump; a script that ran could only do so through markup that is not there.
+        (folder / "report.html").write_text(html, encoding="utf-8")
+        printed = browse(folder, "--dump-dom", (folder / "report.html").as_uri())
+        assert "<script" not in printed
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in printed
+
+    def test_the_screenshot_is_drawn(self, html: str, folder: Path):
+        from PIL import Image
+
+        (folder / "report.html").write_text(html, encoding="utf-8")
+        shot = folder / "shot.png"
+        browse(folder, f"--screenshot={shot}", "--window-size=390,1600", (folder / "report.html").as_uri())
+        with Image.open(shot) as image:
+            assert image.size == (390, 1600)
+            colours = image.convert("RGB").getcolors(maxcolors=390 * 1600)
+        assert len(colours) > 50  # text, the chart's two colours and their edges; an empty page has one
+        background = max(colours)[0] / (390 * 1600)
+        assert 0.5 < background < 0.97

@@ -1,0 +1,224 @@
+"""The parts of the page, each against values worked out by hand."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readout_audit.claims.table import STATUSES
+from readout_audit.errors import AuditError
+from readout_audit.report.charts import Pair, dumbbells
+from readout_audit.report.claims import VERDICTS, merged, read_claims
+from readout_audit.report.grid import Column, Mark, grid, without_constant
+from readout_audit.report.markdown_tables import read_markdown_table
+from readout_audit.report.pictures import read_picture
+from readout_audit.report.run_folder import find_run
+from readout_audit.report.text import flat, listed, of, percent, points, visible
+from readout_audit.tables.base import Column as TableColumn
+from readout_audit.tables.base import Table, text_column
+from readout_audit.tables.render import one_line, to_markdown
+from report.small_run import hostile_table, write_png
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain ▁Yes é 中 🙂", "plain ▁Yes é 中 🙂"),
+        ("a\nb\tc\r", "a\\nb\\tc\\r"),
+        ("yes\u202eon", "yes[U+202E]on"),
+        ("\x00\x1b[31m", "[U+0000][U+001B][31m"),
+        ("\udc80", "[U+DC80]"),  # a byte of a file name that is no UTF-8
+        ("\u2028\u200b", "[U+2028][U+200B]"),
+    ],
+)
+def test_visible(text: str, shown: str):
+    assert visible(text) == shown
+    assert visible(shown) == shown
+
+
+@given(st.text())
+def test_visible_text_can_be_written_and_is_one_line(text: str):
+    shown = visible(text)
+    shown.encode("utf-8")
+    assert len(shown.splitlines()) <= 1 or "\x85" in shown
+
+
+def test_numbers_in_words():
+    assert points(Fraction(1969, 32130)) == "6.13"
+    assert (
+        points(Fraction(-1, 8000)) == "-0.01"
+    )  # -0.0125 points: the half goes away from zero at two decimals
+    assert points(None) == "undefined"
+    assert percent(Fraction(924, 3000)) == "30.8%"
+    assert of(0, 0) == "0 of 0"
+    assert of(1, 3) == "1 of 3 (33.3%)"
+    assert listed([]) == ""
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+
+
+def test_flat_leaves_no_value_out_and_no_cell_empty():
+    value = {"a": {"b": [1, 2]}, "c": None, "d": [{"e": True}, [3]], "f": "", "g": {}}
+    assert flat(value) == {"a.b": "1, 2", "c": "none", "d[0].e": "yes", "d[1]": "3", "f": "none", "g": "none"}
+
+
+def test_grid_refuses_a_short_row():
+    with pytest.raises(ValueError, match="a row has 1 cells, not 2"):
+        grid((Column("a"), Column("b")), [["1"]])
+
+
+def test_constant_columns_are_said_once():
+    table = grid((Column("labels"), Column("n")), [["pope", "1"], ["pope", "1"]], "c", ["note"])
+    folded = without_constant(table, ("labels",))
+    assert [column.name for column in folded.columns] == ["n"]
+    assert folded.rows == (("1",), ("1",))
+    assert folded.notes == ("In all rows: labels pope.", "note")
+
+
+def test_constant_columns_of_an_empty_table_stay():
+    table = grid((Column("labels"),), [])
+    assert without_constant(table, ("labels",)) == table
+
+
+def test_groups_span_their_columns():
+    table = grid((Column("a"), Column("b", group="g"), Column("c", group="g"), Column("d")), [])
+    assert [(group.name, group.span) for group in table.groups] == [("", 1), ("g", 2), ("", 1)]
+    assert grid((Column("a"),), []).groups == ()
+
+
+def test_dumbbells_place_values_on_a_common_axis():
+    chart = dumbbells([Pair("x", Fraction(4, 5), Fraction(7, 10), "10.00")], ("eight", "two"))
+    # Axis from 0.65 to 0.85: half a mark beyond the values, widened to the next mark.
+    assert [tick.text for tick in chart.ticks] == ["0.65", "0.70", "0.75", "0.80", "0.85"]
+    by_text = {tick.text: tick.x for tick in chart.ticks}
+    (line,) = chart.lines
+    assert line.before_x == by_text["0.80"]
+    assert line.after_x == by_text["0.70"]
+    assert (line.left, line.right) == ("0.7000", "0.8000")
+    assert "x: eight 0.8000, two 0.7000" in chart.description
+
+
+@given(st.lists(st.tuples(st.fractions(0, 1), st.fractions(0, 1)), min_size=1, max_size=5))
+def test_dumbbells_stay_inside_the_picture(values: list[tuple[Fraction, Fraction]]):
+    chart = dumbbells([Pair("x", a, b, "") for a, b in values], ("a", "b"))
+    xs = [x for line in chart.lines for x in (line.before_x, line.after_x)] + [tick.x for tick in chart.ticks]
+    assert min(xs) >= 0
+    assert max(xs) <= chart.width
+    assert 2 <= len(chart.ticks) <= 8
+    assert all(0 < line.y < chart.height for line in chart.lines)
+
+
+def test_markdown_table_comes_back_as_it_was(folder: Path):
+    path = folder / "table_02_x.md"
+    path.write_text(to_markdown(hostile_table()), encoding="utf-8")
+    read = read_markdown_table(path)
+    table = hostile_table()
+    assert (read.number, read.name, read.title) == (2, "table_02_x", one_line(table.title))
+    assert read.table.rows == tuple(tuple(one_line(text) for text in row) for row in table.texts())
+    assert [column.name for column in read.table.columns] == [one_line(table.columns[0].name), "P", "R"]
+    assert one_line(table.notes[0]) in read.table.notes
+
+
+@given(st.lists(st.text(min_size=1).filter(lambda text: one_line(text)), min_size=1, max_size=4))
+def test_any_text_survives_the_markdown_table(tmp_path_factory: pytest.TempPathFactory, texts: list[str]):
+    path = tmp_path_factory.mktemp("t") / "t.md"
+    columns = (text_column("a"), TableColumn("b", 2))
+    table = Table(
+        1, "t", texts[0], columns, tuple((text, Fraction(1, 3)) for text in texts), "1", (texts[-1],)
+    )
+    path.write_text(to_markdown(table), encoding="utf-8")
+    read = read_markdown_table(path)
+    assert read.table.rows == tuple((one_line(text), "0.33") for text in texts)
+    assert read.title == one_line(texts[0])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no table", "**Table 1.** t\n\n| a |\n", "**Table 1.** t\n\n| a |\n| - |\n| 1 | 2 |"]
+)
+def test_other_markdown_is_refused(folder: Path, text: str):
+    path = folder / "t.md"
+    path.write_text(text)
+    with pytest.raises(AuditError, match=r"t\.md: .*make it again"):
+        read_markdown_table(path)
+
+
+def test_verdicts_are_those_of_the_claims_table():
+    assert tuple(VERDICTS) == STATUSES
+    assert len({verdict.mark.word for verdict in VERDICTS.values()}) == len(STATUSES)
+    assert len({verdict.mark.sign for verdict in VERDICTS.values()}) == len(STATUSES)
+    assert all(isinstance(verdict.mark, Mark) for verdict in VERDICTS.values())
+
+
+def test_only_rows_with_one_reason_are_merged():
+    base = {
+        "section": "s",
+        "status": "differs",
+        "note": "why",
+        "reproduced": "",
+        "claim": "a",
+        "published": "1",
+    }
+    rows = [
+        base,
+        base | {"claim": "b", "published": "2"},
+        base | {"claim": "c", "note": ""},
+        base | {"note": ""},
+    ]
+    assert [row["claim"] for row in merged(rows)] == ["a; b", "c", "a"]
+    assert merged(rows)[0]["published"] == "1; 2"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,section\n", "must have the columns"),
+        (
+            "id,section,claim,published,reproduced,decimals,status,source,note\na,b\n",
+            "too many or too few cells",
+        ),
+        (
+            "id,section,claim,published,reproduced,decimals,status,source,note\na,b,c,1,1,0,fine,s,\n",
+            "unknown status 'fine'",
+        ),
+    ],
+)
+def test_other_claims_are_refused(folder: Path, text: str, message: str):
+    path = folder / "claims.csv"
+    path.write_text(text)
+    with pytest.raises(AuditError, match=message):
+        read_claims(path)
+
+
+def test_picture_is_carried_in_the_page(folder: Path):
+    picture = read_picture(write_png(folder / "figure_03_running_adversarial.png", 40, 30))
+    assert (picture.title, picture.width, picture.height) == ("Figure 3", 40, 30)
+    assert picture.uri.startswith("data:image/png;base64,iVBOR")
+
+
+def test_what_is_no_png_is_refused(folder: Path):
+    path = folder / "figure_01_x.png"
+    path.write_text("<svg onload=alert(1)>")
+    with pytest.raises(AuditError, match="this is no PNG file"):
+        read_picture(path)
+
+
+def test_run_is_found_by_name_and_by_path(folder: Path):
+    decisions = folder / "results" / "demo" / "decisions" / "d" / "m" / "fp32" / "t.v1.parquet"
+    decisions.parent.mkdir(parents=True)
+    decisions.touch()
+    for run in ("demo", str(folder / "results" / "demo")):
+        found = find_run(run, folder)
+        assert found.name == "demo"
+        assert list(found.cells()) == ["d/m/fp32/t.v1"]
+        assert found.file("decisions", "d/m/fp32/t.v1") == decisions
+        assert found.file("records", "d/m/fp32/t.v1") is None
+
+
+def test_unknown_run_names_those_there_are(folder: Path):
+    (folder / "results" / "demo" / "decisions").mkdir(parents=True)
+    with pytest.raises(AuditError, match="the runs there are demo"):
+        find_run("paper", folder)
+    with pytest.raises(AuditError, match="this run has no decisions"):
+        find_run("demo", folder)
