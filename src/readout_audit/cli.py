@@ -66,3 +66,7 @@ def main() -> None:
     except AuditError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 import argparse
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,8 +30,10 @@ def logging_to(path: Path | None) -> Iterator[logging.Logger]:
         LOGGER.addHandler(handler)
     before, LOGGER.propagate = LOGGER.level, False
     LOGGER.setLevel(logging.INFO)
+    started = time.monotonic()
     try:
         yield LOGGER
+        LOGGER.info("finished in %.1f s", time.monotonic() - started)
     except AuditError as error:
         for handler in handlers[1:]:
             handler.handle(LOGGER.makeRecord(LOGGER.name, logging.ERROR, "", 0, str(error), (), None))
