@@ -123,7 +123,7 @@ def statement(asked: Asked, name: str, readout: Mapping[str, Any]) -> str:
 
 def _rule(readout: Mapping[str, Any]) -> str:
     """Return the rule of a readout where it is recorded."""
-    return f"rule {visible(str(readout['rule']))}" if readout.get("rule") else ""
+    return f"rule ({visible(str(readout['rule']))})" if readout.get("rule") else ""
 
 
 def read_words(readout: Mapping[str, Any]) -> str:
@@ -135,10 +135,11 @@ def read_words(readout: Mapping[str, Any]) -> str:
         sides = (f"{answer} = {ids_words(ids.get(answer) or [], pieces)}" for answer in ("yes", "no"))
         return " against ".join(sides) + ("" if known else f" (pieces in this vocabulary {NOT_RECORDED})")
     strings = readout.get("strings") or {}
+    answers = sorted(strings, key=lambda answer: (answer != "yes", answer != "no"))
     found = [
-        f"{visible(str(answer))} = {' | '.join(quoted(str(word)) for word in words)}"
-        for answer, words in strings.items()
-        if words
+        f"{visible(answer)} = {' | '.join(quoted(str(word)) for word in strings[answer])}"
+        for answer in answers
+        if strings[answer]
     ]
     if found:
         return " against ".join(found)

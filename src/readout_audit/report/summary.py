@@ -307,7 +307,7 @@ def _chart(rows: Sequence[Compared], pair: tuple[str, str]) -> Chart | None:
             f"{row.split}, labels {row.labels}" if several else row.split,
             row.before.f1,
             row.after.f1,
-            points(abs(row.gap)) if row.gap is not None else "",
+            points(row.gap) if row.gap is not None else "",
         )
         for row in rows
         if row.before.f1 is not None and row.after.f1 is not None
