@@ -1,11 +1,14 @@
 """CLIP similarities against CLIP's own forward pass, and the published code's crops by hand."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import load_file, save_file
 
 from readout_audit.demo.clip import RECIPES, build_model, save
 from readout_audit.errors import AuditError
@@ -100,3 +103,43 @@ def test_an_incomplete_folder_is_refused(folder: Path, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     with pytest.raises(AuditError, match="safetensors"):
         clip(tmp_path)
+
+
+def test_a_folder_as_the_first_clips_were_published(folder: Path, tmp_path: Path) -> None:
+    """Sizes as plain numbers, position ids among the weights, end id 2 in the configuration."""
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    processor = json.loads((folder / "preprocessor_config.json").read_text())
+    processor |= {"size": 84, "crop_size": 84, "feature_extractor_type": "CLIPFeatureExtractor"}
+    processor.pop("image_processor_type")
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
+    config = json.loads((folder / "config.json").read_text())
+    end_id = config["text_config"]["eos_token_id"]
+    config["text_config"]["eos_token_id"] = 2
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    weights = load_file(folder / "model.safetensors")
+    # The end token had the largest id of all: then its place is the argmax of the ids.
+    table = weights["text_model.embeddings.token_embedding.weight"]
+    last = len(table) - 1
+    swapped = table.clone()
+    swapped[[end_id, last]] = table[[last, end_id]]
+    weights["text_model.embeddings.token_embedding.weight"] = swapped
+    weights["text_model.embeddings.position_ids"] = torch.arange(48)[None]
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    old, new = clip(tmp_path), clip(folder)
+    old.tokenizer = _Swapped(new.tokenizer, end_id, last)
+    assert torch.allclose(old.text("dog"), new.text("dog"), atol=1e-6)
+    assert torch.allclose(old.images([picture(6)])[0].whole, new.images([picture(6)])[0].whole, atol=1e-6)
+
+
+class _Swapped:
+    """A tokenizer with two ids exchanged."""
+
+    def __init__(self, tokenizer: Any, one: int, other: int) -> None:
+        self.tokenizer, self.one, self.other = tokenizer, one, other
+
+    def __call__(self, *arguments: Any, **further: Any) -> Any:
+        found = self.tokenizer(*arguments, **further)
+        ids = found["input_ids"].clone()
+        found["input_ids"] = ids.masked_fill(ids == self.one, self.other)
+        return found
