@@ -12,48 +12,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from readout_audit.audit.asked import Asked, Rows, match
-from readout_audit.contracts import CELL
+from readout_audit.audit.schema import COMPARISONS, GAP, MODEL, REFERENCE
 from readout_audit.errors import AuditError
 from readout_audit.matrix.resampled import resampled_f1
 from readout_audit.scores.bootstrap import Floats, percentile_intervals
 from readout_audit.scores.confusion import NO, YES
 
-GAP = "gap"
-"""Stands in the readout's place where the value is F1(from) − F1(to) of the run's pair."""
-
-REFERENCE = "reference"
-MODEL = "model"
 FACTORS = ("dataset", "precision", "template")
 """What may vary between a cell and the reference cell of its model."""
-
-_COUNT = pa.int64()
-COMPARISONS = pa.schema(
-    [
-        *CELL,
-        pa.field("reference_dataset", pa.string(), nullable=False),
-        pa.field("reference_model", pa.string(), nullable=False),
-        pa.field("reference_precision", pa.string(), nullable=False),
-        pa.field("reference_template", pa.string(), nullable=False),
-        pa.field("varied", pa.string(), nullable=False),  # reference | model | what differs, joined by " + "
-        pa.field("labels", pa.string(), nullable=False),
-        pa.field("split", pa.string(), nullable=False),
-        pa.field("readout", pa.string(), nullable=False),  # or gap
-        pa.field(
-            "n", _COUNT
-        ),  # questions that both were asked; null where answers cannot be paired, and for gap
-        pa.field("changed", _COUNT),  # of these, decided differently
-        pa.field("no_to_yes", _COUNT),  # no in the reference, yes here
-        pa.field("yes_to_no", _COUNT),
-        pa.field("near_ties", _COUNT),  # near-tied here; null without logits
-        pa.field("changed_near_ties", _COUNT),  # changed questions that are near-tied in either cell
-        pa.field("value", pa.float64()),  # F1 here (gap: the gap); null where undefined
-        pa.field("reference_value", pa.float64()),
-        pa.field("delta", pa.float64()),  # value − reference_value
-        pa.field("delta_low", pa.float64()),  # paired, over images; null where the images are not the same
-        pa.field("delta_high", pa.float64()),
-    ]
-)
-"""One row per (pair of cells, labels, split, readout that both have), then one for the gap."""
 
 
 class Pair(NamedTuple):

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from readout_audit.audit.asked import Asked
 from readout_audit.audit.comparisons import draw
+from readout_audit.audit.schema import ALL_MODELS, TIMES, VARIANCE
 from readout_audit.audit.variance import (
     METHOD,
     Component,
@@ -23,38 +24,10 @@ from readout_audit.audit.variance import (
 from readout_audit.errors import AuditError
 from readout_audit.scores.bootstrap import Floats, Interval, percentile_intervals
 
-ALL_MODELS = "all models"
-"""Scope of the grid in which the model is a factor too."""
-
 READOUT = "readout"
 SETTINGS = ("model", "precision", "template", "dataset")
 FACTORS = (READOUT, *SETTINGS)
 """Factors of the grid. The dataset is the question release."""
-
-TIMES = " × "
-
-VARIANCE = pa.schema(
-    [
-        pa.field("labels", pa.string(), nullable=False),
-        pa.field("split", pa.string(), nullable=False),
-        pa.field("scope", pa.string(), nullable=False),  # a model, or all models
-        pa.field("factor", pa.string(), nullable=False),  # or factors that act together, joined by ×
-        pa.field("order", pa.int64(), nullable=False),  # number of factors
-        pa.field("degrees_of_freedom", pa.int64(), nullable=False),
-        pa.field("cells", pa.int64(), nullable=False),  # values in the grid
-        pa.field("n", pa.int64(), nullable=False),  # questions behind each value, at most
-        pa.field("sum_of_squares", pa.float64(), nullable=False),
-        pa.field("share", pa.float64()),  # η²; null where nothing varies
-        pa.field("share_low", pa.float64()),  # over images; null where the images are not the same
-        pa.field("share_high", pa.float64()),
-        pa.field(
-            "mean_reach", pa.float64()
-        ),  # largest − smallest F1 along the factor, averaged; null for several
-        pa.field("largest_reach", pa.float64()),
-        pa.field("largest_at", pa.string()),  # where, from which level to which
-    ]
-)
-"""One row per (labels, split, scope, set of factors)."""
 
 
 def variance_table(

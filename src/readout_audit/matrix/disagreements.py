@@ -9,34 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from readout_audit.contracts import INVALID, LABELS, NO, UNPARSED, YES
+from readout_audit.matrix.schema import listing_schema
 from readout_audit.scores.confusion import ABSENT, Codes
 from readout_audit.scores.decisions import Decisions
-
-IDENTITY = ("uid", "dataset", "split", "question_id", "image", "object", "question", "label")
-"""What a row of the list is about; the columns of `contracts.DECISION_IDENTITY` of these names."""
-
-
-def listing_schema(readouts: Sequence[str]) -> pa.Schema:
-    """Return the schema of a list of disagreements: identity, then two columns per readout.
-
-    `<readout>`: yes | no | unparsed | invalid; null where the source does not have it on this split.
-    `<readout>.margin`: yes score minus no score, float32; null for readouts without one.
-    """
-    identity = [
-        pa.field(name, pa.string(), nullable=name not in ("dataset", "split", "question_id", "label"))
-        for name in IDENTITY
-    ]
-    columns = [
-        column
-        for name in readouts
-        for column in (pa.field(name, pa.string()), pa.field(f"{name}.margin", pa.float32()))
-    ]
-    return pa.schema([*identity, *columns])
-
-
-def readouts_listed(listing: pa.Table) -> list[str]:
-    """Return the readouts of a list of disagreements, in column order."""
-    return [name.removesuffix(".margin") for name in listing.column_names if name.endswith(".margin")]
 
 
 def differing(answers: Iterable[Codes], n: int) -> npt.NDArray[np.bool_]:

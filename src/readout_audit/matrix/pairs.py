@@ -8,35 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from readout_audit.contracts import CELL
 from readout_audit.matrix.resampled import Counted, resampled_f1
+from readout_audit.matrix.schema import READOUT_PAIRS
 from readout_audit.scores.bootstrap import LEVEL, Images, number_images, percentile_intervals
 from readout_audit.scores.confusion import ABSENT, NO, YES, Codes, count
 from readout_audit.scores.decisions import Decisions
 from readout_audit.scores.labels import LabelSet
-
-READOUT_PAIRS = pa.schema(
-    [
-        *CELL,
-        pa.field("labels", pa.string(), nullable=False),
-        pa.field("split", pa.string(), nullable=False),
-        pa.field("first", pa.string(), nullable=False),  # readout
-        pa.field("second", pa.string(), nullable=False),  # readout, after `first` in the file's order
-        pa.field("n", pa.int64(), nullable=False),  # rows, invalid ones included
-        pa.field("disagree", pa.int64(), nullable=False),  # the two decisions are different words
-        pa.field("disagree_pos", pa.int64(), nullable=False),  # of these, label yes
-        pa.field("disagree_neg", pa.int64(), nullable=False),
-        pa.field("yes_no", pa.int64(), nullable=False),  # yes under `first`, no under `second`
-        pa.field("no_yes", pa.int64(), nullable=False),
-        pa.field("other", pa.int64(), nullable=False),  # disagreements with an unparsed or invalid side
-        pa.field("only_first_right", pa.int64(), nullable=False),
-        pa.field("only_second_right", pa.int64(), nullable=False),
-        pa.field("delta_f1", pa.float64()),  # F1 of `first` minus F1 of `second`; null where one is undefined
-        pa.field("delta_f1_low", pa.float64()),  # paired, over images
-        pa.field("delta_f1_high", pa.float64()),
-    ]
-)
-"""One row per (labels, split, pair of readouts that both have the split); none where rows are not paired."""
 
 
 class PairCounts(NamedTuple):

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from readout_audit.contracts import decisions_schema, readouts_of
 from readout_audit.fileio import read_table, replacing, write_table
 from readout_audit.matrix.disagreements import list_disagreements
-from readout_audit.matrix.pairs import READOUT_PAIRS, pair_table
+from readout_audit.matrix.pairs import pair_table
+from readout_audit.matrix.schema import READOUT_PAIRS
 from readout_audit.scores.decisions import read_decisions
 from readout_audit.scores.labels import label_sets
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from readout_audit.audit.asked import read_asked
-from readout_audit.audit.comparisons import COMPARISONS, compare_cells, describe
+from readout_audit.audit.comparisons import compare_cells, describe
+from readout_audit.audit.schema import COMPARISONS
 from readout_audit.audit.steps import NEAR
 from readout_audit.fileio import write_table
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from readout_audit.audit.asked import read_asked
-from readout_audit.audit.decomposition import VARIANCE, variance_table
+from readout_audit.audit.decomposition import variance_table
+from readout_audit.audit.schema import VARIANCE
 from readout_audit.audit.steps import NEAR
 from readout_audit.fileio import write_table
 

@@ -9,7 +9,8 @@ from scores.decision_files import row, table_7_rows, write_decisions
 
 from audit.cells import write_cell
 from readout_audit.audit.asked import match, read_asked
-from readout_audit.audit.comparisons import COMPARISONS, GAP, MODEL, REFERENCE, Pair, wanted
+from readout_audit.audit.comparisons import Pair, wanted
+from readout_audit.audit.schema import COMPARISONS, GAP, MODEL, REFERENCE
 from readout_audit.contracts import RECORDS
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table, table_metadata, write_table

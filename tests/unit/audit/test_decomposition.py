@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audit.cells import write_cell
-from readout_audit.audit.decomposition import ALL_MODELS, VARIANCE
+from readout_audit.audit.schema import ALL_MODELS, VARIANCE
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table, table_metadata
 from readout_audit.stages import variance_components

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 from scores.decision_files import row, write_decisions
 
 from readout_audit.fileio import read_table, table_metadata
-from readout_audit.matrix.disagreements import (
-    differing,
-    listing_schema,
-    patterns,
-    readouts_listed,
-)
+from readout_audit.matrix.disagreements import differing, patterns
+from readout_audit.matrix.schema import listing_schema, readouts_listed
 from readout_audit.stages import readout_matrix
 
 MARGIN = {"a.margin": 0.25, "a.tie": False}

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scores.decision_files import row, table_7_rows, write_decisions
 
-from readout_audit.matrix.pairs import READOUT_PAIRS, count_pair, pair_table
+from readout_audit.matrix.pairs import count_pair, pair_table
 from readout_audit.matrix.resampled import f1_of_counts
+from readout_audit.matrix.schema import READOUT_PAIRS
 from readout_audit.scores.confusion import count
 from readout_audit.scores.decisions import read_decisions
 from readout_audit.scores.intervals import score_intervals
