@@ -10,12 +10,25 @@ configfile: "config/config.yaml"
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/demo.smk"
-include: "workflow/rules/fetch.smk"
-include: "workflow/rules/questions.smk"
-include: "workflow/rules/inference.smk"
+
+
+# Records made elsewhere and printed counts need nothing from outside and no model.
+if PLAN.source in ("inference", "published"):
+
+    include: "workflow/rules/fetch.smk"
+    include: "workflow/rules/questions.smk"
+
+
+if PLAN.source == "inference":
+
+    include: "workflow/rules/demo.smk"
+    include: "workflow/rules/inference.smk"
+    include: "workflow/rules/signals.smk"
+
+
 include: "workflow/rules/readouts.smk"
 include: "workflow/rules/gap.smk"
+include: "workflow/rules/corrections.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/claims.smk"

@@ -45,7 +45,9 @@ def headline(
 COMMANDS = {
     "check-numbers": "readout_audit.consistency.cli:check_numbers",
     "diagnose": "readout_audit.readouts.diagnose_cli:diagnose",
+    "preflight": "readout_audit.inference.cli:preflight",
     "score": "readout_audit.score_file.cli:score",
+    "verify-engine": "readout_audit.inference.cli:verify_engine",
 }
 """Subcommands whose functions lie with their subject."""
 

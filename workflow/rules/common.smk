@@ -10,7 +10,7 @@ PLAN = prepare(config, workflow.configfiles, workflow.basedir)
 wildcard_constraints:
     run=PLAN.choice([PLAN.run]),
     dataset=PLAN.choice(PLAN.config["known_datasets"]),
-    model=PLAN.choice(PLAN.config["known_models"]),
+    model=PLAN.choice([*PLAN.config["known_models"], *PLAN.config["known_clips"]]),
     precision="fp32|bf16|fp16|int8|nf4",
     template="[A-Za-z0-9][A-Za-z0-9._-]*",
     shard="[0-9]+",

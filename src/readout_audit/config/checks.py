@@ -20,7 +20,8 @@ Config = Mapping[str, Any]
 class Known:
     """The names that the package's registries know.
 
-    `order_bound` are the tables and figures that need the order in which questions were asked;
+    `order_bound` are the tables and figures that need the order in which questions were asked,
+    `signal_bound` those that need signals;
     `counted_models` the models whose printed scores the project holds, `published_models` those whose
     decisions were published.
     """
@@ -31,6 +32,7 @@ class Known:
     tables: frozenset[str]
     figures: frozenset[str]
     order_bound: frozenset[str]
+    signal_bound: frozenset[str]
     counted_models: frozenset[str]
     published_models: frozenset[str]
 
@@ -186,6 +188,36 @@ def check_reference(config: Config, known: Known) -> Iterator[str]:
             yield f"reference_model is {config['reference_model']!r}, which this run does not ask; add it to models."
 
 
+def check_signals(config: Config, known: Known) -> Iterator[str]:
+    """Signals are measured of models that are asked, with CLIPs that are known and there."""
+    signals = config["signals"]
+    yield from unknown("signals.models", signals["models"], config["known_models"], "models.yaml")
+    if not signals["compute"] or config["records_from"] != "inference":
+        return
+    asked = [model for model, _, _ in Plan(config).asked]
+    yield from unknown("signals.models", signals["models"], asked, "this run")
+    for key in ("clip_b32", "clip_l14_336"):
+        name = signals[key]
+        if name is None:
+            continue
+        yield from unknown(f"signals.{key}", [name], config["known_clips"], "models.yaml")
+        folder = config["known_clips"].get(name, {}).get("folder")
+        if folder is not None and not (Path(folder) / "config.json").is_file():
+            yield f"known_clips.{name}.folder is {folder!r}, where there is no config.json; name a checkpoint folder."
+    if signals["text_prompt"].count("{noun}") != 1:
+        yield "signals.text_prompt must hold {noun} exactly once."
+
+
+def check_measured(config: Config, known: Known) -> Iterator[str]:
+    """Tables and figures of corrections and the probe need signals."""
+    if Plan(config).measured_cells:
+        return
+    for key in ("tables", "figures"):
+        for name in config[key]:
+            if name in known.signal_bound:
+                yield f"{key} names {name!r}, which needs signals, and this run measures none; set signals.compute or remove it."
+
+
 def check_labels(config: Config, known: Known) -> Iterator[str]:
     """RePOPE re-annotates COCO's POPE only."""
     if "repope" in config["labels"]:
@@ -208,5 +240,7 @@ CHECKS: tuple[Callable[[Config, Known], Iterator[str]], ...] = (
     check_source,
     check_reference,
     check_labels,
+    check_signals,
+    check_measured,
 )
 """In this order: later checks rely on the names that earlier ones have found to be known."""

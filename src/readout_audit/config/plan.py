@@ -76,8 +76,11 @@ class Plan:
         return int(self.config["inference"]["shards"])
 
     def model(self, name: str) -> Mapping[str, Any]:
-        """Return a model's entry of models.yaml."""
-        entry: Mapping[str, Any] = self.config["known_models"][name]
+        """Return the entry of a model, or of a CLIP, in models.yaml."""
+        known = (
+            self.config["known_models"] if name in self.config["known_models"] else self.config["known_clips"]
+        )
+        entry: Mapping[str, Any] = known[name]
         return entry
 
     def checkpoint(self, model: str) -> str:
@@ -118,6 +121,35 @@ class Plan:
         return str(self.config["records_folder"]) if self.source == "files" else f"results/{self.run}"
 
     @property
+    def measured_cells(self) -> tuple[Cell, ...]:
+        """The cells whose signals are measured: none where signals are off or nothing is asked."""
+        signals = self.config["signals"]
+        measured = signals["models"] if signals["compute"] and self.source in ("inference", "files") else []
+        return tuple(cell for cell in self.cells if cell.model in measured)
+
+    def signal_settings(self, wildcards: Any = None) -> str:
+        """Return what signals depend on beside a model's own settings, as canonical JSON."""
+        signals = self.config["signals"]
+
+        def clip(key: str) -> dict[str, Any] | None:
+            name = signals[key]
+            return None if name is None else {"model": name, "revision": self.model(name)["revision"]}
+
+        return canonical_json(
+            {
+                "text_prompt": signals["text_prompt"],
+                "clip_b32": clip("clip_b32"),
+                "clip_l14_336": clip("clip_l14_336"),
+                "clip_patch_norm": signals["clip_patch_norm"],
+                "vcd": {"noise_step": signals["vcd_noise_step"], "seed": signals["seed"]},
+                "vcd_uniform": {"seed": signals["seed"], "side": signals["uniform_side"]},
+                "authors_window": signals["authors_window"],
+                "entropy_layers": signals["entropy_layers"],
+                "batch_size": signals["batch_size"],
+            }
+        )
+
+    @property
     def needs_gpu(self) -> int:
         """GPUs that one inference job takes: none where the run says cpu."""
         return 0 if self.config.get("inference", {}).get("device") == "cpu" else 1
@@ -130,8 +162,9 @@ def split_cell(text: str) -> tuple[str, str, str]:
 
 
 def missing_records(plan: Plan) -> list[Path]:
-    """Return the record and question files that a `files` run names and that are not there."""
+    """Return the record, signal and question files that a `files` run names and that are not there."""
     folder = Path(plan.records_folder())
     wanted = [folder / "records" / f"{cell.path}.parquet" for cell in plan.cells]
+    wanted += [folder / "signals" / f"{cell.path}.parquet" for cell in plan.measured_cells]
     wanted += [folder / "questions" / f"{dataset}.parquet" for dataset in plan.config["datasets"]]
     return [path for path in wanted if not path.is_file()]

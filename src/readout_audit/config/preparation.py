@@ -9,7 +9,7 @@ from typing import Any
 from readout_audit.claims.numbers import read_numbers, select
 from readout_audit.config.checks import Known
 from readout_audit.config.load import check_files, load_plan
-from readout_audit.config.wiring import NUMBERS, Wiring
+from readout_audit.config.wiring import MEASURED, NUMBERS, Wiring
 from readout_audit.errors import AuditError
 from readout_audit.figures.registry import FIGURES
 from readout_audit.inference.registry import ENGINES
@@ -29,6 +29,7 @@ def known_names(config: Mapping[str, Any]) -> Known:
         tables=frozenset(TABLES),
         figures=frozenset(FIGURES),
         order_bound=frozenset(name for name, entry in entries.items() if "order" in entry.needs),
+        signal_bound=frozenset(name for name, entry in entries.items() if set(entry.needs) & set(MEASURED)),
         counted_models=frozenset(number.model for number in select(numbers, section="Table 4")),
         published_models=frozenset(config.get("known_published", {})),
     )

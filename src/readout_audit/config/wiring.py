@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 from readout_audit.claims.numbers import read_numbers, select
 from readout_audit.config.plan import Cell, Plan
+from readout_audit.corrections.registry import CORRECTIONS
+from readout_audit.corrections.registry import module_of as correction_module
 from readout_audit.digest import code_digest
 from readout_audit.figures.registry import entry as figure_entry
 from readout_audit.fileio import canonical_json
@@ -25,6 +27,18 @@ PACKAGE_PREFIX = "readout_audit."
 FETCHED = "resources/fetched"
 """Where fetched files lie, under the same relative paths as in a mirror; shared by all runs."""
 
+
+MEASURED = (
+    "corrections",
+    "sweeps",
+    "correctness",
+    "probe",
+    "probe_groups",
+    "probe_comparisons",
+    "probe_windows",
+    "probe_excluded",
+)
+"""The kinds of file that corrections and the probe write, one folder each."""
 
 NUMBERS = "resources/paper/numbers.csv"
 """The paper's printed numbers."""
@@ -125,9 +139,13 @@ class Wiring(Plan):
 
     def checkpoint_files(self, wildcards: Wildcards) -> list[str]:
         """Return what stands for a checkpoint in the graph: its files, or the manifest of a fetched one."""
-        if self.model(wildcards.model)["folder"] is None:
-            return [f"{FETCHED}/models/{wildcards.model}.json"]
-        folder = Path(self.checkpoint(wildcards.model))
+        return self._checkpoint_files(wildcards.model)
+
+    def _checkpoint_files(self, name: str) -> list[str]:
+        """Return the files of a model's own folder, or the manifest of a fetched one."""
+        if self.model(name)["folder"] is None:
+            return [f"{FETCHED}/models/{name}.json"]
+        folder = Path(self.checkpoint(name))
         return sorted(
             str(file) for file in folder.iterdir() if file.suffix in {".json", ".safetensors", ".jinja"}
         )
@@ -227,7 +245,7 @@ class Wiring(Plan):
         cellwise = {
             kind: self.cell_files(f"results/{{run}}/{kind}/{{cell}}.parquet")
             for kind in ("transitions", "gap", "decisions")
-        }
+        } | {kind: self.measured_files(kind) for kind in MEASURED}
         tokens = [f"results/{self.run}/tokens/{model}.json" for model in self.models]
         every = {
             "scores": [f"results/{self.run}/scores.parquet"],
@@ -301,6 +319,53 @@ class Wiring(Plan):
     def relabel_files(self) -> list[str]:
         """The gap under other labels, for runs with another label set."""
         return self.cell_files("results/{run}/relabelled/{cell}.parquet") if self.further_labels else []
+
+    # Signals
+
+    def measured_files(self, kind: str) -> list[str]:
+        """Return one file of a kind per cell whose signals are measured."""
+        return [f"results/{self.run}/{kind}/{cell.path}.parquet" for cell in self.measured_cells]
+
+    def clip_files(self, wildcards: Any) -> list[str]:
+        """Return what stands for the CLIPs of the run in the graph."""
+        return [file for name in self._clips.values() for file in self._checkpoint_files(name)]
+
+    def clip_arguments(self, wildcards: Any) -> str:
+        """Return the folders of the CLIPs as arguments of compute_signals."""
+        return shlex.join(
+            [word for option, name in self._clips.items() for word in (option, self.checkpoint(name))]
+        )
+
+    @property
+    def _clips(self) -> dict[str, str]:
+        """The CLIPs of the run by the option that names their folder."""
+        options = {"--clip-b": "clip_b32", "--clip-l": "clip_l14_336"}
+        named = {option: self.config["signals"][key] for option, key in options.items()}
+        return {option: name for option, name in named.items() if name is not None}
+
+    def signals_digest(self, wildcards: Wildcards) -> str:
+        """Return the digest of the code that measures signals: the stage and the model's adapter."""
+        adapter = adapter_module(self.model(wildcards.model)["adapter"])
+        return code_digest("compute_signals", adapter.removeprefix(PACKAGE_PREFIX))
+
+    @property
+    def correction_digest(self) -> str:
+        """The digest of the code that corrects: the stage, the corrections and the corrected readouts."""
+        modules = {correction_module(name) for name in CORRECTIONS} | self._corrected_modules
+        return code_digest("correct", *sorted(name.removeprefix(PACKAGE_PREFIX) for name in modules))
+
+    @property
+    def probe_digest(self) -> str:
+        """The digest of the code that probes: the stage and the probed readouts."""
+        modules = sorted(name.removeprefix(PACKAGE_PREFIX) for name in self._corrected_modules)
+        return code_digest("probe", *modules)
+
+    @property
+    def _corrected_modules(self) -> set[str]:
+        """The modules of the readouts that are corrected, and of the one whose ids are excluded."""
+        return {
+            readout_module(name) for name in [*self.config["signals"]["readouts"], self.config["gap_pair"][1]]
+        }
 
     # Digests of code that a registry chooses
 

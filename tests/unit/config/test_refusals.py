@@ -40,6 +40,7 @@ def merge(config: Config, update: Config) -> None:
 
 @pytest.fixture
 def in_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The checks look for folders from where Snakemake runs."""
     monkeypatch.chdir(root)
     return root
 
@@ -245,6 +246,30 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
         put("records_folder", "docs"),
         "records_folder is set, but records_from is 'inference'",
     ),
+    "signals of no model": (
+        put("signals/models", ["tiny-lava"]),
+        "signals.models names 'tiny-lava', which models.yaml",
+    ),
+    "signals of a model not asked": (
+        put("signals/models", ["tiny-qwen"]),
+        "signals.models names 'tiny-qwen', which this run",
+    ),
+    "unknown CLIP": (
+        put("signals/clip_b32", "clip"),
+        "signals.clip_b32 names 'clip', which models.yaml does not have",
+    ),
+    "CLIP prompt without noun": (
+        put("signals/text_prompt", "a dog"),
+        "signals.text_prompt must hold {noun} exactly once",
+    ),
+    "negative noise step": (
+        put("signals/vcd_noise_step", -1),
+        "signals.vcd_noise_step is -1, but must be at least 0",
+    ),
+    "probe without signals": (
+        put("signals/compute", False),
+        "which needs signals, and this run measures none",
+    ),
     "RePOPE of other images": (
         put("labels", ["pope", "repope"]),
         "re-annotates COCO images only, not those of demo-pope",
@@ -256,6 +281,7 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
 def test_bad_config_is_refused_in_one_sentence(name: str, in_root: Path) -> None:
     mutate, expected = BAD[name]
     config = merged(in_root, "demo")
+    config["models"] = ["tiny-llava"]  # so that "tiny-qwen" is a known model that is not asked
     mutate(config)
     sentence = refusal(config, in_root)
     assert expected in sentence

@@ -1,0 +1,60 @@
+"""Corrections and the attention probe, from records and signals; nothing here loads a model.
+
+correct <- records, signals, decisions -> results/{run}/{corrections,sweeps,correctness}/…
+probe   <- records, signals, decisions -> results/{run}/probe*/…
+"""
+
+
+rule correct:
+    input:
+        records=f"{PLAN.records_folder()}/records/{{dataset}}/{{model}}/{{precision}}/{{template}}.parquet",
+        signals=f"{PLAN.records_folder()}/signals/{{dataset}}/{{model}}/{{precision}}/{{template}}.parquet",
+        decisions="results/{run}/decisions/{dataset}/{model}/{precision}/{template}.parquet",
+        labels=PLAN.label_tables,
+    output:
+        corrections="results/{run}/corrections/{dataset}/{model}/{precision}/{template}.parquet",
+        sweeps="results/{run}/sweeps/{dataset}/{model}/{precision}/{template}.parquet",
+        correctness="results/{run}/correctness/{dataset}/{model}/{precision}/{template}.parquet",
+    log:
+        "logs/{run}/correct/{dataset}/{model}/{precision}/{template}.log",
+    benchmark:
+        "results/{run}/benchmarks/correct/{dataset}/{model}/{precision}/{template}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        labels=PLAN.further_labels,
+        readouts=PLAN.config["signals"]["readouts"],
+        resamples=PLAN.config["bootstrap"]["resamples"],
+        seed=PLAN.config["bootstrap"]["seed"],
+        code=PLAN.correction_digest,
+    script:
+        "../scripts/correct.py"
+
+
+rule probe:
+    input:
+        records=f"{PLAN.records_folder()}/records/{{dataset}}/{{model}}/{{precision}}/{{template}}.parquet",
+        signals=f"{PLAN.records_folder()}/signals/{{dataset}}/{{model}}/{{precision}}/{{template}}.parquet",
+        decisions="results/{run}/decisions/{dataset}/{model}/{precision}/{template}.parquet",
+        labels=PLAN.label_tables,
+    output:
+        probe="results/{run}/probe/{dataset}/{model}/{precision}/{template}.parquet",
+        groups="results/{run}/probe_groups/{dataset}/{model}/{precision}/{template}.parquet",
+        comparisons="results/{run}/probe_comparisons/{dataset}/{model}/{precision}/{template}.parquet",
+        windows="results/{run}/probe_windows/{dataset}/{model}/{precision}/{template}.parquet",
+        excluded="results/{run}/probe_excluded/{dataset}/{model}/{precision}/{template}.parquet",
+    log:
+        "logs/{run}/probe/{dataset}/{model}/{precision}/{template}.log",
+    benchmark:
+        "results/{run}/benchmarks/probe/{dataset}/{model}/{precision}/{template}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        labels=PLAN.further_labels,
+        readouts=PLAN.config["signals"]["readouts"],
+        excluded=PLAN.config["gap_pair"][1],
+        resamples=PLAN.config["bootstrap"]["resamples"],
+        seed=PLAN.config["bootstrap"]["seed"],
+        code=PLAN.probe_digest,
+    script:
+        "../scripts/probe.py"
