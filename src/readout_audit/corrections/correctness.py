@@ -9,15 +9,10 @@ from readout_audit.corrections.auc import Placed, estimate, gain, place
 from readout_audit.corrections.evidence import Evidence, Floats
 from readout_audit.corrections.logistic import out_of_fold
 from readout_audit.corrections.rows import Block, fold_of_images
-from readout_audit.corrections.schema import NOT_AVAILABLE, OK
+from readout_audit.corrections.schema import ANSWERS, GAP, NOT_AVAILABLE, OK
 from readout_audit.corrections.tallies import Bools, Ints
 from readout_audit.corrections.values import Value
 from readout_audit.readouts.base import NotAvailableError
-
-GAP = "gap"
-"""The signal every other is measured beside: |largest yes logit − largest no logit|."""
-
-ANSWERS = ("all", "yes", "no")
 
 
 class _Asked(NamedTuple):

@@ -6,6 +6,12 @@ from readout_audit.contracts import CELL
 
 OK, NOT_AVAILABLE = "ok", "not_available"
 
+GAP = "gap"
+"""The signal every other is measured beside: |largest yes logit − largest no logit|."""
+
+ANSWERS = ("all", "yes", "no")
+"""Which answers right and wrong ones are told apart among."""
+
 FIXED, HINDSIGHT, CROSS_FITTED = "fixed", "hindsight", "cross_fitted"
 """How the strength was chosen: given; the best on these very questions; the best on the other folds' images."""
 

@@ -21,7 +21,13 @@ FIGURES: dict[str, Entry] = {
     "figure_04_running_splits": Entry(f"{_HERE}.figure_04_running_splits", ("decisions", "order")),
     "figure_05_first_tokens": Entry(f"{_HERE}.figure_05_first_tokens", ("decisions", "claims")),
     "figure_06_samples": Entry(f"{_HERE}.figure_06_samples", ("decisions", "images")),
+    "figure_07_corrections": Entry(f"{_HERE}.figure_07_corrections", ("corrections",)),
+    "figure_08_attention": Entry(f"{_HERE}.figure_08_attention", ("probe",)),
+    "figure_09_logit_gap": Entry(f"{_HERE}.figure_09_logit_gap", ("probe",)),
     "figure_10_encodings": Entry(f"{_HERE}.figure_10_encodings", ("tokens", "claims")),
+    "figure_beta_sweep": Entry(f"{_HERE}.figure_beta_sweep", ("sweeps",)),
+    "figure_layer_windows": Entry(f"{_HERE}.figure_layer_windows", ("probe_windows",)),
+    "figure_excluded_logits": Entry(f"{_HERE}.figure_excluded_logits", ("probe",)),
 }
 """The module's `draw(RunTables) -> Figure` draws it."""
 

@@ -85,7 +85,7 @@ class Table:
     """One table of the paper, for whatever the run holds.
 
     Attributes:
-        number: the paper's number.
+        number: the paper's number; None for a table the paper does not have.
         name: file name without suffix, such as "table_02_protocols".
         title: one line; says what the cells are.
         columns: C columns.
@@ -97,7 +97,7 @@ class Table:
         ValueError: a row has other than C cells, a cell is empty, or two columns have one heading.
     """
 
-    number: int
+    number: int | None
     name: str
     title: str
     columns: tuple[Column, ...]

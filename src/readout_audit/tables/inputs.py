@@ -12,10 +12,36 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from readout_audit import contracts, fileio
+from readout_audit.corrections import schema as corrections
 from readout_audit.errors import AuditError
+from readout_audit.probe import schema as probe
 from readout_audit.scores.confusion import Confusion
 
-SOURCES = ("scores", "transitions", "gap", "decisions", "tokens", "claims", "images")
+CORRECTED = {
+    "corrections": corrections.CORRECTIONS,
+    "sweeps": corrections.SWEEPS,
+    "correctness": corrections.CORRECTNESS,
+}
+PROBED = {
+    "probe_groups": probe.GROUPS,
+    "probe_comparisons": probe.COMPARISONS,
+    "probe_windows": probe.WINDOWS,
+    "probe_excluded": probe.EXCLUDED,
+}
+"""Kinds of file that hold one cell's rows under a schema whose columns begin with the cell."""
+
+SOURCES = (
+    "scores",
+    "transitions",
+    "gap",
+    "decisions",
+    "tokens",
+    "claims",
+    "images",
+    *CORRECTED,
+    "probe",
+    *PROBED,
+)
 """The kinds of file a table or figure may need."""
 
 ALL_ROWS = "all"
@@ -57,6 +83,14 @@ class Sources:
     tokens: tuple[Path, ...] = ()
     claims: Path | None = None
     images: Path | None = None
+    corrections: tuple[Path, ...] = ()
+    sweeps: tuple[Path, ...] = ()
+    correctness: tuple[Path, ...] = ()
+    probe: tuple[Path, ...] = ()
+    probe_groups: tuple[Path, ...] = ()
+    probe_comparisons: tuple[Path, ...] = ()
+    probe_windows: tuple[Path, ...] = ()
+    probe_excluded: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -109,6 +143,7 @@ class RunTables:
     def __init__(self, sources: Sources, options: Options) -> None:
         self.sources = sources
         self.options = options
+        self._rows: dict[str, pd.DataFrame] = {}
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -137,6 +172,21 @@ class RunTables:
                 raise AuditError(f"{path}: a second decision file of {'/'.join(cell)}; give each once.")
             found[cell] = decisions
         return found
+
+    def rows(self, kind: str) -> pd.DataFrame:
+        """Return all rows of a kind of `CORRECTED` or `PROBED`, in the order the files were given."""
+        if kind not in self._rows:
+            self._rows[kind] = _frames(
+                getattr(self.sources, kind), (CORRECTED | PROBED)[kind], f"the {kind} file"
+            )
+        return self._rows[kind]
+
+    @cached_property
+    def probe(self) -> dict[CellKey, Decisions]:
+        """Answers of the probe one by one (`probe.schema.PROBE`) by cell, in the order the files were given."""
+        tables = [fileio.read_table(path, probe.PROBE, "the probe file") for path in self.sources.probe]
+        described = [(table, fileio.table_metadata(table)) for table in tables]
+        return {CellKey(**meta["cell"]): Decisions(_frame(table), meta) for table, meta in described}
 
     @cached_property
     def token_maps(self) -> dict[str, Mapping[str, Any]]:

@@ -33,10 +33,18 @@ TABLES: dict[str, Entry] = {
     "table_05_token_ids": Entry(f"{_HERE}.table_05_token_ids", ("decisions", "tokens", "claims")),
     "table_06_notation": Entry(f"{_HERE}.table_06_notation", ("transitions", "gap")),
     "table_07_transitions": Entry(f"{_HERE}.table_07_transitions", ("transitions", "gap", "scores")),
+    "table_08_corrections": Entry(f"{_HERE}.table_08_corrections", ("corrections",)),
+    "table_08_published": Entry(f"{_HERE}.table_08_published", ("corrections", "claims")),
+    "table_09_group_means": Entry(f"{_HERE}.table_09_group_means", ("probe_groups",)),
     "table_10_encodings": Entry(f"{_HERE}.table_10_encodings", ("tokens", "claims")),
     "table_11_templates": Entry(f"{_HERE}.table_11_templates", ("scores", "decisions")),
     "table_12_survey_readouts": Entry(f"{_HERE}.table_12_survey_readouts", ("scores", "claims")),
     "table_13_confusion": Entry(f"{_HERE}.table_13_confusion", ("scores",)),
+    "table_best_beta": Entry(f"{_HERE}.table_best_beta", ("corrections",)),
+    "table_correctness": Entry(f"{_HERE}.table_correctness", ("correctness",)),
+    "table_probe_comparisons": Entry(f"{_HERE}.table_probe_comparisons", ("probe_comparisons",)),
+    "table_probe_passes": Entry(f"{_HERE}.table_probe_passes", ("probe",)),
+    "table_excluded_logits": Entry(f"{_HERE}.table_excluded_logits", ("probe_excluded",)),
 }
 
 

@@ -79,13 +79,18 @@ def to_markdown(table: Table) -> str:
     lines = [_markdown_line(row, columns, widths) for row in cells]
     lines.insert(1, "| " + " | ".join(rule) + " |")
     paragraphs = [
-        f"**Table {table.number}.** {markdown_text(table.title)}",
+        f"**{_numbered(table)}** {markdown_text(table.title)}",
         "\n".join(lines),
         *([markdown_text(_stated(constant))] if constant else []),
         markdown_text(f"n: {table.n}."),
         *(markdown_text(note) for note in table.all_notes()),
     ]
     return "\n\n".join(paragraphs) + "\n"
+
+
+def _numbered(table: Table) -> str:
+    """Return what a table is called before its title: by the paper's number, or as one beyond the paper."""
+    return f"Table {table.number}." if table.number is not None else "Beyond the paper."
 
 
 def _markdown_line(row: list[str], columns: tuple[Column, ...], widths: list[int]) -> str:

@@ -1,0 +1,88 @@
+"""The attention effect for every window of layers, the one the numbers use marked."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from readout_audit.figures import style
+from readout_audit.figures.measured import NOTHING, Panels, caption, panels, say_in_panel
+from readout_audit.probe.answers import ATTENTION_IMAGE, ATTENTION_WINDOW
+from readout_audit.tables.inputs import RunTables
+from readout_audit.tables.table_09_group_means import TITLES
+
+SHOWN = (ATTENTION_WINDOW, ATTENTION_IMAGE)
+COLOURS = LinearSegmentedColormap.from_list(
+    "effect", [style.MARKS[1].colour, "#FFFFFF", style.MARKS[0].colour]
+)
+CAPTION = (
+    "Cohen's d of right minus wrong answers for the mean over layers from first to last; framed: the window the "
+    "other numbers use; a dot: the 95% interval over images holds 0."
+)
+
+
+def draw(inputs: RunTables) -> Figure:
+    """Draw one row of heat maps per cell and set of positions, one column per split."""
+    found = panels(inputs, "probe_windows")
+    splits = inputs.options.splits
+    figure = style.new_figure(style.WIDTH + 0.6, 0.6 + 4.3 * max(1, len(found)) if found else 1.0)
+    if not found:
+        return style.say_nothing_to_show(figure, NOTHING)
+    largest = max((abs(row["d"]) for one in found for row in _all(one) if row["d"] == row["d"]), default=0.0)
+    norm = TwoSlopeNorm(0.0, -max(largest, 1e-6), max(largest, 1e-6))
+    rows = figure.subfigures(len(found), 1, squeeze=False)
+    for (row,), one in zip(rows, found, strict=True):
+        row.suptitle(one.title(found))
+        grid = row.subplots(len(SHOWN), len(splits), squeeze=False)
+        for line, signal in zip(grid, SHOWN, strict=True):
+            for axes, split in zip(line, splits, strict=True):
+                some = [window for window in one.by_split.get(split, []) if window["signal"] == signal]
+                _draw_map(axes, some, norm)
+                axes.set_title(split if signal == SHOWN[0] else "")
+            line[0].set_ylabel(f"{TITLES[signal].replace('attention, ', '')}\nlast layer")
+        images = [axes.images[0] for axes in grid.flat if axes.images]
+        if images:
+            row.colorbar(images[0], ax=grid, label="d, right minus wrong", shrink=0.6)
+    caption(rows[-1][0], CAPTION)
+    return figure
+
+
+def _all(one: Panels) -> list[Mapping[Any, Any]]:
+    """Return every window of a cell."""
+    return [row for rows in one.by_split.values() for row in rows]
+
+
+def _draw_map(axes: Axes, windows: Sequence[Mapping[Any, Any]], norm: TwoSlopeNorm) -> None:
+    """Draw one heat map: first layer across, last layer up, counted from 0."""
+    if not windows:
+        say_in_panel(axes, "not available")
+        return
+    layers = max(int(row["end"]) for row in windows)
+    effect = np.full((layers, layers), np.nan)
+    for row in windows:
+        effect[int(row["end"]) - 1, int(row["start"])] = row["d"]
+    axes.set_facecolor(style.PALE)
+    axes.imshow(effect, origin="lower", cmap=COLOURS, norm=norm, interpolation="nearest")
+    unsure = [row for row in windows if row["d_low"] <= 0 <= row["d_high"]]
+    size = max(0.4, 30 / layers)
+    axes.plot(
+        [row["start"] for row in unsure],
+        [row["end"] - 1 for row in unsure],
+        marker=".",
+        color=style.GREY,
+        markersize=size,
+        markeredgewidth=0,
+        linestyle="none",
+    )
+    for row in windows:
+        if row["chosen"]:
+            corner = (row["start"] - 0.5, row["end"] - 1.5)
+            axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=style.INK, linewidth=1.6))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.set_xlabel("first layer")

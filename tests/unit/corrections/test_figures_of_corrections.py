@@ -1,0 +1,93 @@
+"""Figures of corrections and of the probe: they draw, the same each time, also of nothing."""
+
+import pytest
+from matplotlib.text import Text
+
+from corrections.made import CELL
+from corrections.run_files import empty_run, make_run, run_tables
+from readout_audit.figures import registry, style
+from readout_audit.figures.figure_07_corrections import points_of
+from readout_audit.figures.figure_09_logit_gap import gaps
+from readout_audit.figures.measured import answer_panels, panels
+from readout_audit.tables.inputs import Options, RunTables, Sources
+
+NAMES = (
+    "figure_07_corrections",
+    "figure_08_attention",
+    "figure_09_logit_gap",
+    "figure_beta_sweep",
+    "figure_layer_windows",
+    "figure_excluded_logits",
+)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("run"))
+
+
+def drawn(name, run, path=None):
+    with style.house_style():
+        figure = registry.get(name)(run)
+        if path is None:
+            figure.draw_without_rendering()
+        else:
+            style.save(figure, path, "png")
+        return figure
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_data_same_bytes(sources, tmp_path, name):
+    shown = texts(drawn(name, run_tables(sources), tmp_path / "a.png"))
+    drawn(name, run_tables(sources), tmp_path / "b.png")
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+    assert any("a-model" in text for text in shown)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_rows_say_so(tmp_path, name):
+    (why,) = texts(drawn(name, empty_run(tmp_path)))
+    assert "nothing to show here" in why
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_split_the_run_lacks_leaves_its_panel_empty(sources, name):
+    options = Options(splits=("popular", "random", "adversarial"))
+    shown = texts(drawn(name, RunTables(sources, options)))
+    assert any("a-model" in text for text in shown)
+
+
+def test_hostile_names_are_shown_as_they_are(tmp_path):
+    model = "a $x^2$ \\frac{1}{0} <b>"
+    run = run_tables(make_run(tmp_path, images=4, cell=CELL | {"model": model}, resamples=0))
+    for name in NAMES:
+        assert any(model in text for text in texts(drawn(name, run))), name
+
+
+def test_two_cells_are_two_blocks(sources, tmp_path):
+    other = make_run(tmp_path, seed=1, images=6, cell=CELL | {"model": "b-model"})
+    both = Sources(
+        **{
+            kind: (*getattr(sources, kind), *getattr(other, kind))
+            for kind in ("corrections", "sweeps", "probe", "probe_windows")
+        }
+    )
+    run = run_tables(both)
+    assert [one.cell.model for one in panels(run, "corrections")] == ["a-model", "b-model"]
+    for name in NAMES:
+        shown = " ".join(texts(drawn(name, run)))
+        assert "a-model" in shown and "b-model" in shown
+
+
+def test_points_and_gaps_are_those_of_the_files(sources):
+    run = run_tables(sources)
+    rows = panels(run, "corrections")[0].by_split["random"]
+    points = {point.key: point for point in points_of(rows)}
+    assert ("clip_b32", "1.5") in points and ("midpoint", "none") in points
+    assert points["cls_code", "1.0"].f1 == points["cls_code", "1.0"].baseline
+    answers = answer_panels(run)[0].by_split["random"]
+    assert sum(len(values) for values in gaps(answers).values()) == len(answers) == 60
