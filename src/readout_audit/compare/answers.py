@@ -16,6 +16,8 @@ from readout_audit.report.run_folder import RunFolder
 from readout_audit.report.text import flat
 from readout_audit.scores.decisions import Decisions, read_decisions
 
+ABSENT = "not recorded"
+
 Margins = npt.NDArray[np.float32]
 
 
@@ -135,5 +137,4 @@ def differing(first: Answers, second: Answers) -> list[tuple[str, str, str]]:
     """
     names = dict.fromkeys([*first.facts, *second.facts])
     values = ((name, first.facts.get(name), second.facts.get(name)) for name in names)
-    absent = "not recorded"
-    return [(name, a or absent, b or absent) for name, a, b in values if a != b]
+    return [(name, a or ABSENT, b or ABSENT) for name, a, b in values if a != b]

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from readout_audit.compare.answers import ABSENT
 from readout_audit.compare.comparison import CellComparison, Comparison, SplitRows
 from readout_audit.compare.flips import Flip, Flips, Sides, changed
 from readout_audit.compare.pairing import GROUPS, SAME
@@ -18,6 +19,7 @@ from readout_audit.scores.confusion import Confusion
 RATES = ("f1", "precision", "recall", "yes_rate")
 DECIMALS = 4
 MOST_DIFFERENCES = 20
+MOST_NAMES = 3
 LONGEST = 60
 
 
@@ -71,10 +73,15 @@ def _difference_lines(cell: CellComparison) -> list[str]:
     """Say what was set or recorded differently."""
     if not cell.differs:
         return ["nothing that is recorded differs"]
-    shown = [f"{visible(name)}: {_short(a)} | {_short(b)}" for name, a, b in cell.differs[:MOST_DIFFERENCES]]
-    more = len(cell.differs) - len(shown)
-    rest = [f"and {plural(more, 'more difference')} (all in compare.json)"] if more > 0 else []
-    return ["differs (A | B):", *(f"  {line}" for line in [*shown, *rest])]
+    both = [(name, a, b) for name, a, b in cell.differs if ABSENT not in (a, b)]
+    lines = [f"{visible(name)}: {_short(a)} | {_short(b)}" for name, a, b in both[:MOST_DIFFERENCES]]
+    more = len(both) - len(lines)
+    lines += [f"and {plural(more, 'more difference')} (all in compare.json)"] if more > 0 else []
+    for run, place in (("A", 2), ("B", 1)):
+        alone = [item[0] for item in cell.differs if item[place] == ABSENT]
+        names = ", ".join(alone[:MOST_NAMES]) + (", …" if len(alone) > MOST_NAMES else "")
+        lines += [f"recorded in {run} alone: {len(alone):,} ({visible(names)})"] if alone else []
+    return ["differs (A | B):", *(f"  {line}" for line in lines)]
 
 
 def _short(text: str) -> str:

@@ -4,7 +4,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readout_audit.claims.table import STATUSES
@@ -100,6 +100,7 @@ def test_dumbbells_place_values_on_a_common_axis():
     assert "x: eight 0.8000, two 0.7000" in chart.description
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.fractions(0, 1), st.fractions(0, 1)), min_size=1, max_size=5))
 def test_dumbbells_stay_inside_the_picture(values: list[tuple[Fraction, Fraction]]):
     chart = dumbbells([Pair("x", a, b, "") for a, b in values], ("a", "b"))
@@ -121,6 +122,7 @@ def test_markdown_table_comes_back_as_it_was(folder: Path):
     assert one_line(table.notes[0]) in read.table.notes
 
 
+@settings(max_examples=50)
 @given(st.lists(st.text(min_size=1).filter(lambda text: one_line(text)), min_size=1, max_size=4))
 def test_any_text_survives_the_markdown_table(tmp_path_factory: pytest.TempPathFactory, texts: list[str]):
     path = tmp_path_factory.mktemp("t") / "t.md"

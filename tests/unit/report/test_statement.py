@@ -40,7 +40,7 @@ LOGIT = {
 
 def test_every_part_is_named():
     assert statement(ASKED, "legacy_2tok", LOGIT) == (
-        'Readout legacy_2tok: yes = 3582 "yes" against no = 1217 "no"; rule yes > no; '
+        'Readout legacy_2tok: yes = 3582 "yes" against no = 1217 "no"; rule (yes > no); '
         f"model m (org/model at {'a' * 40}); "
         'prompt authors "USER: <image>\\n{question}\\nASSISTANT:"; precision nf4 (computed in float16); '
         "decoding none: raw logits of the first answer position, no sampling; "
