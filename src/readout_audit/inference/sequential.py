@@ -47,7 +47,7 @@ class Sequential(Engine):
         return Answer(
             question=question,
             n_prompt_tokens=len(encoded.ids),
-            n_image_tokens=image.n_tokens,
+            n_image_tokens=encoded.image.n_tokens,
             ids=collapse_placeholders(encoded.ids.tolist(), self.model.image_token_id),
             logits=first.cpu().numpy(),
             new_ids=tuple(new_ids),

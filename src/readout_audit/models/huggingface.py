@@ -41,6 +41,7 @@ class HuggingFaceModel(VisionLanguageModel):
         self.processor = self.load_processor()
         self.network = load_network(getattr(transformers, self.network_class), spec)
         config: Any = self.network.config
+        self.shares_prefix = self.shares_prefix and window_of(config) is None
         self.image_token_id = int(config.image_token_id)
         self.eos_ids = ending_ids(self.network, self.tokenizer)
 
@@ -161,7 +162,7 @@ class HuggingFaceModel(VisionLanguageModel):
 
     def new_cache(self) -> Any:
         """Return an empty cache; see `VisionLanguageModel`."""
-        # Without the config every layer keeps all positions; no window may be shorter than a prompt (`encode`).
+        # Made without the config, every layer of it keeps all positions.
         return transformers.DynamicCache()
 
     @property
@@ -240,9 +241,19 @@ def load_network(network_class: Any, spec: ModelSpec) -> nn.Module:
     if spec.precision not in precision.QUANTISED:
         network = network.to(spec.device)
     precision.check_loaded(network, spec.precision, dtype, spec.name)
+    precision.honour_compute_dtype(network, dtype)
     network.eval()
     module: nn.Module = network
     return module
+
+
+def window_of(config: Any) -> int | None:
+    """Return the decoder's sliding window in tokens, None where every token sees all before it.
+
+    A model with a window is asked one question at a time: the block mask of shared prefixes knows none.
+    """
+    window = getattr(config.get_text_config(), "sliding_window", None)
+    return None if window is None else int(window)
 
 
 def check_model_type(network_class: Any, spec: ModelSpec) -> None:

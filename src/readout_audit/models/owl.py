@@ -44,6 +44,7 @@ class Owl(HuggingFaceModel):
         if spec.precision not in precision.QUANTISED:
             network = network.to(spec.device)
         precision.check_loaded(network, spec.precision, dtype, spec.name)
+        precision.honour_compute_dtype(network, dtype)
         self.network = network
         self.processor = load_image_processor(spec.folder, network.config.vision.image_size)
         self.image_token_id = IMAGE_TOKEN_ID

@@ -4,6 +4,7 @@
 language model's linear layers with bitsandbytes; the rest is held, and computed, in `compute_dtype`.
 """
 
+import logging
 from collections import Counter
 from typing import Any
 
@@ -69,12 +70,28 @@ def load_arguments(precision: str, dtype: torch.dtype, device: torch.device) -> 
     from transformers import BitsAndBytesConfig
 
     if precision == "int8":
+        # It says once per matrix product that activations are cast to float16, which is how int8 works.
+        logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
         quantisation = BitsAndBytesConfig(load_in_8bit=True)
     else:
         quantisation = BitsAndBytesConfig(
             load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
         )
     return {"dtype": dtype, "quantization_config": quantisation, "device_map": {"": str(device)}}
+
+
+def honour_compute_dtype(network: nn.Module, dtype: torch.dtype) -> None:
+    """Keep bitsandbytes from computing 4-bit layers in bf16 on CPUs that have it, whatever was asked for.
+
+    Its shortcut for such CPUs ignores the compute dtype; without it the layer is dequantised and multiplied
+    in the dtype of the settings. Must run before the first forward pass, which repacks the weights.
+    """
+    if dtype is torch.bfloat16:
+        return
+    layer: Any
+    for layer in network.modules():
+        if hasattr(layer, "support_avx512bf16_for_cpu"):
+            layer.support_avx512bf16_for_cpu = False
 
 
 def found_dtypes(network: nn.Module) -> dict[str, int]:

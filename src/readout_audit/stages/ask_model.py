@@ -25,6 +25,7 @@ from readout_audit.inference.description import (
     model_facts,
     token_sets,
 )
+from readout_audit.inference.estimate import job_lines
 from readout_audit.inference.parts import PartsStore
 from readout_audit.inference.progress import AskingProgress, peak_memory
 from readout_audit.inference.questions import distinct_questions, in_order, shard_of
@@ -113,14 +114,14 @@ class Job:
             if shard_of(row["image_namespace"], row["image"], of) == shard
         ]
 
-    def load_model(self, store: PartsStore) -> VisionLanguageModel:
+    def load_model(self, store: PartsStore) -> tuple[VisionLanguageModel, preflight.Preflight]:
         """Load the model, put it through preflight, and keep what only it can tell."""
         device = choose_device(self.arguments.device)
         adapter = registry.get(self.settings.value["adapter"])
         model = adapter(self.settings.spec(self.checkpoint, device))
         passed = preflight.run(model, self.settings.template, self.token_map)
         store.set_facts(model_facts(passed, self.versions, model.eos_ids))
-        return model
+        return model, passed
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -151,12 +152,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def ask(job: Job, store: PartsStore, pending: list[Pending]) -> tuple[list[Row], int]:
     """Load the model and ask what is pending; return rows, and how often batches had to be halved."""
-    model = job.load_model(store)
+    model, passed = job.load_model(store)
     engine = engines.get(job.settings.engine)(model, job.settings.batch_size, job.settings.max_new_tokens)
-    total = sum(len(item.questions) for item in pending)
+    waiting = [question for item in pending for question in item.questions]
+    for line in job_lines(model, waiting, passed.n_image_tokens, engine.batch_size, engine.images_per_call):
+        LOGGER.info("%s", line)
     value = job.settings.value
     what = f"{value['model']} {value['precision']} {job.settings.template.name}"
-    with AskingProgress(total, what) as progress:
+    with AskingProgress(len(waiting), what) as progress:
         return Asker(engine, store, job.candidates, progress.advance).ask(pending), engine.halvings
 
 

@@ -134,6 +134,16 @@ def test_quantised_on_a_cpu(folder: Path, kind: str) -> None:
     assert preflight.run(model, TEMPLATE, token_map).parameter_dtypes == counts
 
 
+def test_nf4_computes_in_the_dtype_that_was_asked_for(folder: Path) -> None:
+    """On CPUs with bf16 instructions bitsandbytes would round every activation to bf16."""
+    model = load(folder, "nf4", "float32")
+    layer = model.network.model.language_model.layers[0].mlp.up_proj
+    values = torch.linspace(-1, 1, 64)[None].repeat(3, 1)
+    with torch.inference_mode():
+        out = layer(values)
+    assert float((out - out.bfloat16().float()).abs().max()) > 0
+
+
 def test_a_parameter_of_another_dtype_or_on_meta_stops_the_load(folder: Path) -> None:
     network = load(folder).network
     head = network.get_output_embeddings()
