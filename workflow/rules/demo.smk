@@ -1,6 +1,7 @@
 """The demo's pictures and questions, and the training of its models.
 
 make_demo_world   -> results/{run}/world/: pictures, COCO-format annotation, POPE-format questions
+make_random_model -> results/random-models/{model}/: a stand-in with random weights (config/families.yaml)
 train_demo_model  -> results/retrained/{model}/: a checkpoint; the shipped ones lie in resources/demo/models/
 """
 
@@ -24,6 +25,23 @@ rule make_demo_world:
         code=code_digest("make_demo_world"),
     shell:
         "python -m readout_audit.stages.make_demo_world --output {params.folder:q} --log {log:q}"
+
+
+rule make_random_model:
+    output:
+        "results/random-models/{model}/config.json",
+    log:
+        "logs/random-models/{model}.log",
+    benchmark:
+        "results/benchmarks/make_random_model/{model}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        folder="results/random-models/{model}",
+        source=PLAN.random_arguments,
+        code=code_digest("make_tiny_model"),
+    shell:
+        "python -m readout_audit.stages.make_tiny_model {params.source} --folder {params.folder:q} --log {log:q}"
 
 
 # Asked for by name only, e.g. `snakemake results/retrained/tiny-llava`: the demo uses the shipped checkpoints.

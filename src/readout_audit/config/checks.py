@@ -124,8 +124,8 @@ def check_models(config: Config, known: Known) -> Iterator[str]:
     for name, entry in config["known_models"].items():
         key = f"known_models.{name}"
         yield from unknown(f"{key}.adapter", [entry["adapter"]], known.adapters, "the model registry")
-        if (entry["repository"] is None) == (entry["folder"] is None):
-            yield f"{key} must have either a repository or a folder, not both and not neither."
+        if sum(bool(entry.get(place)) for place in ("repository", "folder", "random")) != 1:
+            yield f"{key} must have one of a repository, a folder or random, and only one."
         elif entry["folder"] is not None and entry["revision"] is not None:
             yield f"{key}.revision belongs to a repository; a folder is identified by its content, so remove it."
     if config["records_from"] == "inference":

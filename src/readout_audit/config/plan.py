@@ -84,9 +84,11 @@ class Plan:
         return entry
 
     def checkpoint(self, model: str) -> str:
-        """Return the folder of a model's weights and tokenizer: its own, or where they are fetched to."""
-        folder = self.model(model)["folder"]
-        return str(folder) if folder else f"resources/fetched/models/{model}"
+        """Return the folder of a model's weights and tokenizer: its own, or where it is made or fetched."""
+        entry = self.model(model)
+        if entry.get("random"):
+            return f"results/random-models/{model}"
+        return str(entry["folder"]) if entry["folder"] else f"resources/fetched/models/{model}"
 
     def templates(self, model: str) -> str:
         """Return the prompts of a model that this run uses, as canonical JSON."""
@@ -103,7 +105,7 @@ class Plan:
             {
                 "model": model,
                 "repository": entry["repository"],
-                "folder": entry["folder"],
+                "folder": None if entry["repository"] else self.checkpoint(model),
                 "revision": entry["revision"],
                 "adapter": entry["adapter"],
                 "precision": precision,

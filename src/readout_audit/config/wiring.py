@@ -143,6 +143,8 @@ class Wiring(Plan):
 
     def _checkpoint_files(self, name: str) -> list[str]:
         """Return the files of a model's own folder, or the manifest of a fetched one."""
+        if self.model(name).get("random"):
+            return [f"{self.checkpoint(name)}/config.json"]
         if self.model(name)["folder"] is None:
             return [f"{FETCHED}/models/{name}.json"]
         folder = Path(self.checkpoint(name))
@@ -221,6 +223,14 @@ class Wiring(Plan):
         words = ["--repository", entry["repository"], *self._mirror_words]
         words += ["--revision", entry["revision"]] if entry["revision"] else []
         return shlex.join([*words, *(["--pickled"] if entry["pickled"] else [])])
+
+    def random_arguments(self, wildcards: Wildcards) -> str:
+        """Return what a random stand-in is made of, as arguments of make_tiny_model."""
+        entry = self.model(wildcards.model)
+        name, mirror = entry["random"]["tokenizer"], self.config["mirror"]
+        folder = Path(mirror) / "tokenizers" / name if name and mirror else None
+        words = ["--family", entry["adapter"]]
+        return shlex.join([*words, *(["--tokenizer", str(folder)] if folder and folder.is_dir() else [])])
 
     # Tables and figures
 

@@ -219,10 +219,10 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
         put(PROMPT + "suffix", " Yes?"),
         "suffix belongs to chat templates; write it into the text",
     ),
-    "weights from nowhere": (put(MODEL + "folder", None), "must have either a repository or a folder"),
+    "weights from nowhere": (put(MODEL + "folder", None), "must have one of a repository, a folder or random"),
     "weights from two places": (
         put(MODEL + "repository", "a/b"),
-        "must have either a repository or a folder",
+        "must have one of a repository, a folder or random",
     ),
     "revision of a folder": (
         put(MODEL + "revision", "0" * 40),
