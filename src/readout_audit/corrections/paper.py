@@ -17,7 +17,10 @@ _L14 = "map: the authors' sigmoid of their CLIP-L code"
 _BETA = "β: 1, the default of the authors' code"
 
 PLAUSIBILITY = 0.1
-"""β of Leng et al. 2024: tokens less probable than this share of the largest probability are left out."""
+"""β of Leng et al. 2024: tokens less probable than this share of the largest probability are left out.
+
+It and α = 1 are the defaults of DAMO-NLP-SG/VCD at 039af55, experiments/eval/object_hallucination_vqa_llava.py.
+"""
 
 
 def relative_magnitude(evidence: Evidence) -> Floats:
@@ -39,7 +42,7 @@ def midpoint(evidence: Evidence, strengths: Floats) -> Floats:
 
 
 def contrastive(evidence: Evidence, strengths: Floats) -> Floats:
-    """Return the margin under visual contrastive decoding (Leng et al. 2024, equations 3 to 5).
+    """Return the margin under visual contrastive decoding (Leng et al. 2024; vcd_utils/vcd_sample.py at 039af55).
 
     Logits are (1 + α)ℓ − αℓ', with ℓ' from the noised image. A candidate stays only where its probability given
     the real image is at least `PLAUSIBILITY` of the largest one. Where no candidate of either set stays, the
@@ -86,7 +89,7 @@ ENTROPY = Correction(
     name="entropy",
     title="entropy",
     family="F.1",
-    formula="ℓ_yes − β(1 − c), c = 1 − H / log |V|, H = entropy of the answer-position distribution",
+    formula="ℓ_yes − β(1 − c), c = 1 − H / log n, H = entropy of the answer-position distribution over n ids",
     signals=("entropy_normalised",),
     rule=gate(complement("entropy_normalised")),
     ours=_BETA,
@@ -144,5 +147,5 @@ VCD = Correction(
     formula="(1 + α)ℓ − αℓ' over candidates with p ≥ 0.1 max p, ℓ' from the diffusion-noised image",
     signals=("vcd_candidate_logits",),
     rule=contrastive,
-    ours="α: 1 and plausibility 0.1, the defaults of Leng et al. 2024; F.1 gives neither α nor noise",
+    ours="α: 1, plausibility 0.1, the defaults of Leng et al.; F.1 gives neither α nor noise",
 )

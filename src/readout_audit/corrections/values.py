@@ -50,7 +50,7 @@ def agreement(evidence: Evidence) -> Floats:
     return np.where(np.isnan(flat).any(axis=1), np.nan, agreeing)
 
 
-ENTROPY = column("entropy", "entropy of the answer distribution / log |V|", "entropy_normalised")
+ENTROPY = column("entropy", "entropy of the answer distribution", "entropy_normalised")
 MAGNITUDE = Value("magnitude", "yes logit, SDs above the vocabulary's mean", relative_magnitude)
 MIDPOINT_GAP = Value(
     "midpoint_gap", "|gap| at the midpoint step", lambda e: np.abs(e.signal_gap("midpoint_candidate_logits"))
