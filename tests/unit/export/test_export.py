@@ -73,6 +73,9 @@ def test_the_same_run_gives_the_same_bytes(run: RunFolder, tmp_path: Path):
     for name in ("a.zip", "b.zip"):
         write_bundle(run, tmp_path / name)
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        kept = {(one.date_time, one.external_attr, one.create_system) for one in archive.infolist()}
+    assert kept == {((1980, 1, 1, 0, 0, 0), 0o100644 << 16, 3)}  # no clock, no umask, no system
 
 
 def test_checksums_are_of_every_other_file(run: RunFolder, tmp_path: Path):
