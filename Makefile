@@ -1,5 +1,6 @@
 # make demo    set up, run the whole pipeline on the small models, rebuild the paper's core tables
 # make test    set up, run the tests
+# make report  the page about a run (RUN=demo, or any run that has a configuration file)
 # make lint    style, types, workflow lint
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -12,7 +13,9 @@ STAMP := $(VENV)/.ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 SNAKEMAKE := snakemake all --cores 2 --configfile
 
-.PHONY: setup demo test test-fast lint bench clean
+RUN ?= demo
+
+.PHONY: setup demo report test test-fast lint lock bench clean
 
 setup: $(STAMP)
 
@@ -29,6 +32,10 @@ demo: $(STAMP)
 	$(SNAKEMAKE) config/paper-counts.yaml
 	@readout-audit headline demo paper-counts
 
+report: $(STAMP)
+	snakemake page --cores 2 --configfile config/$(RUN).yaml
+	@echo "the page: results/$(RUN)/report.html"
+
 test: $(STAMP)
 	pytest
 
@@ -44,6 +51,15 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	python benchmarks/run.py
+
+# The exact versions that pyproject.toml asks for, with everything they need, as they install here.
+lock:
+	rm -rf $(VENV).lock && $(PYTHON) -m venv $(VENV).lock
+	$(VENV).lock/bin/pip install --quiet torch==2.13.0 setuptools
+	$(VENV).lock/bin/pip install --quiet '.[models,slurm,dev]'
+	{ echo '# Every package that `make setup` installs, exact; made by `make lock` from pyproject.toml.'; \
+	  $(VENV).lock/bin/pip freeze --all --exclude readout-audit --exclude pip | sed 's/+cpu$$//'; } > requirements.lock
+	rm -rf $(VENV).lock
 
 # What the runs made; the environment and fetched files stay.
 clean:

@@ -32,6 +32,7 @@ include: "workflow/rules/corrections.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/report.smk"
 
 
 onstart:
@@ -45,3 +46,4 @@ rule all:
         rules.figures.input,
         rules.scores.input,
         rules.claims.input,
+        rules.page.input,

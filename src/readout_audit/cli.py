@@ -44,9 +44,12 @@ def headline(
 
 COMMANDS = {
     "check-numbers": "readout_audit.consistency.cli:check_numbers",
+    "compare": "readout_audit.compare.cli:compare",
     "diagnose": "readout_audit.readouts.diagnose_cli:diagnose",
+    "export": "readout_audit.export.cli:export",
     "preflight": "readout_audit.inference.cli:preflight",
     "score": "readout_audit.score_file.cli:score",
+    "statement": "readout_audit.report.statement_cli:statement",
     "verify-engine": "readout_audit.inference.cli:verify_engine",
 }
 """Subcommands whose functions lie with their subject."""

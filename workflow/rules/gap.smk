@@ -9,6 +9,7 @@ relabel          <- decisions, label sets  -> results/{run}/relabelled/…: the 
 rule measure_gap:
     input:
         decisions="results/{run}/decisions/{dataset}/{model}/{precision}/{template}.parquet",
+        labels=PLAN.label_tables,
     output:
         transitions="results/{run}/transitions/{dataset}/{model}/{precision}/{template}.parquet",
         gap="results/{run}/gap/{dataset}/{model}/{precision}/{template}.parquet",
@@ -19,6 +20,7 @@ rule measure_gap:
     conda:
         "../../envs/cpu.yaml"
     params:
+        labels=PLAN.further_labels,
         resamples=PLAN.config["bootstrap"]["resamples"],
         seed=PLAN.config["bootstrap"]["seed"],
         code=code_digest("measure_gap"),

@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -327,8 +328,52 @@ class Wiring(Plan):
 
     @property
     def relabel_files(self) -> list[str]:
-        """The gap under other labels, for runs with another label set."""
-        return self.cell_files("results/{run}/relabelled/{cell}.parquet") if self.further_labels else []
+        """The gap under the labels of a run, for sources that know their questions."""
+        return [] if self.source == "counts" else self.cell_files("results/{run}/relabelled/{cell}.parquet")
+
+    # Report
+
+    def report_sources(self, wildcards: Any) -> dict[str, list[str]]:
+        """Return every file the report page shows or quotes, by the option that names it."""
+        joint = bool(self.agreement_files)
+        sources = {
+            "scores": [f"results/{self.run}/scores.parquet"],
+            "tables": [f"paper_tables/{self.run}/{name}.md" for name in self.config["tables"]],
+            "figures": [f"figures/{self.run}/{name}.png" for name in self.config["figures"]],
+            "claims": self.claim_files,
+            "decisions": self.cell_files("results/{run}/decisions/{cell}.parquet"),
+            "gap": self.cell_files("results/{run}/gap/{cell}.parquet"),
+            "self_agreement": self.agreement_files,
+            "disagreements": self.cell_files("results/{run}/disagreements/{cell}.parquet") if joint else [],
+            "relabel": self.relabel_files,
+            "carriers": self.cell_files("results/{run}/flip_carriers/{cell}.parquet") if joint else [],
+            "manifests": self._manifests,
+        }
+        return {kind: files for kind, files in sources.items() if files}
+
+    def report_arguments(self, wildcards: Any) -> str:
+        """Return those files, and the pair of readouts, as arguments of build_report."""
+        sources = {kind.replace("_", "-"): files for kind, files in self.report_sources(wildcards).items()}
+        return f"{_source_arguments(sources)} {shlex.join(['--pair', *self.config['gap_pair']])}"
+
+    def report_template_digest(self, wildcards: Any) -> str:
+        """Return the digest of the page's HTML, which no import shows."""
+        digest: str = import_module("readout_audit.report.page").template_digest()
+        return digest
+
+    @property
+    def _manifests(self) -> list[str]:
+        """What questions, tokenizers and records say of themselves."""
+        if self.source == "counts":
+            return []
+        questions = [f"results/{self.run}/questions/{name}.json" for name in self.config["datasets"]]
+        labels = [f"results/{self.run}/labels/{name}.json" for name in self.further_labels]
+        if self.source == "files":
+            return self.cell_files(f"{self.records_folder()}/records/{{cell}}.parquet")
+        if self.source == "published":
+            return [*questions, *labels]
+        tokens = [f"results/{self.run}/tokens/{model}.json" for model in self.models]
+        return [*questions, *labels, *tokens, *self.cell_files("results/{run}/records/{cell}.parquet")]
 
     # Signals
 
