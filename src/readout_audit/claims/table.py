@@ -86,6 +86,8 @@ def find(number: Number, evidence: Evidence) -> Finding | Missing:
         AuditError: the number's kind is not known.
     """
     entry = evidence.measured.get(number.id)
+    if entry is not None and entry.get("status"):
+        return Missing(str(entry["status"]), str(entry.get("note") or ""))
     if entry is not None:
         value = entry["value"]
         exact = None if value is None else _exact(str(value))

@@ -191,7 +191,8 @@ def _frame(axes: Axes, xs: Sequence[float], ys: Sequence[float]) -> None:
     left, right = min(xs) - margins[0], max(xs) + margins[0]
     bottom, top = min(ys) - margins[1], max(ys) + margins[1]
     recall = np.linspace(max(left, 1e-3), min(right, 1.0), 200)
-    for f1 in np.arange(0.05, 1.0, 0.05):
+    step = 0.05 if max(right - left, top - bottom) < 0.4 else 0.1
+    for f1 in np.arange(step, 1.0, step):
         # F1 = 2PR / (P + R), so P = F1 · R / (2R − F1) where that is positive.
         precision = np.where(
             2 * recall > f1, f1 * recall / np.where(2 * recall > f1, 2 * recall - f1, 1), np.nan

@@ -36,7 +36,8 @@ def run(
         decisions: decisions, one file per cell.
         tokens: token maps, one file per model.
         measured: JSON files of other stages: id of a published number -> {"value", "source", "note"}; a value
-            is a number as text, a fraction "a/b", a text, or null where it is undefined.
+            is a number as text, a fraction "a/b", a text, or null where it is undefined; an entry with a
+            "status" (`not_identifiable`) gets that verdict, whatever its value.
 
     Raises:
         AuditError: a file cannot be read, or names an unknown number.

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from readout_audit.contracts import QUESTIONS
+from readout_audit.contracts import DECISIONS, QUESTIONS
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table
 from readout_audit.probe.answers import INSTRUMENTED
@@ -14,6 +15,7 @@ from readout_audit.probe.comparisons import Resampling, comparison_rows, group_r
 from readout_audit.probe.measure import answer_rows
 from readout_audit.probe.published import read_diagnostic
 from readout_audit.probe.statistics import RESAMPLES, SEED
+from readout_audit.scores.decisions import read_decisions
 from readout_audit.stages.probe import Outputs, write
 
 READOUT = "legacy_8tok"
@@ -25,6 +27,7 @@ def run(
     questions: Path,
     outputs: Outputs,
     cell: Mapping[str, str],
+    decisions: Path | None = None,
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> None:
@@ -35,6 +38,8 @@ def run(
         questions: question table of the release it was made from; images are taken from it by question id.
         outputs: the files to write.
         cell: the fields of `contracts.CELL`.
+        decisions: the published decisions of the main run, to tell which questions the two passes answer
+            differently; None where they are not at hand.
         resamples: of both bootstraps; 0 leaves the intervals out.
         seed: of both.
 
@@ -55,8 +60,10 @@ def run(
             )
     weights = draw(answers.images, resamples, seed)
     leading = {**cell, "labels": answers.labels, "split": found.split, "readout": READOUT}
+    main = _main_answers(decisions, found.split) if decisions is not None else {}
+    single = answer_rows(answers, found.question_ids, images, INSTRUMENTED)
     tables = (
-        answer_rows(answers, found.question_ids, images, INSTRUMENTED),
+        [row | {"main_answer": main.get(row["question_id"])} for row in single],
         list(group_rows(answers, weights)),
         list(comparison_rows(answers, Resampling(resamples, seed, weights))),
     )
@@ -68,3 +75,13 @@ def run(
         "bootstrap": {"resamples": resamples, "seed": seed},
     }
     write(outputs, [[*([leading | row for row in table] for table in tables), [], []]], notes)
+
+
+def _main_answers(decisions: Path, split: str) -> dict[str, str]:
+    """Return question id -> answer of the main run on a split; ids join, since both files are of one release."""
+    rows = read_decisions(decisions)
+    if READOUT not in rows.answers:
+        raise AuditError(f"{decisions}: no {READOUT} decisions to compare the diagnostic file with.")
+    kept = rows.in_split(split)
+    ids = rows.identity["question_id"].filter(pa.array(kept)).to_pylist()
+    return dict(zip(ids, (DECISIONS[code] for code in rows.answers[READOUT][kept]), strict=True))

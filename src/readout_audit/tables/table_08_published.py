@@ -1,34 +1,19 @@
 """Table 8 as published: which matrices its rows allow, and what this run's corrections make of each."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from readout_audit.claims.finding import agrees
 from readout_audit.claims.groups import fitting, grouped
 from readout_audit.claims.numbers import Number, read_numbers, select
 from readout_audit.consistency.search import Consistency
-from readout_audit.corrections.registry import correction
+from readout_audit.corrections.published import FORMS, METRICS, judge, metric, metric_name, row_name
 from readout_audit.corrections.schema import FIXED, OK
 from readout_audit.scores.confusion import Confusion
-from readout_audit.tables.base import NOT_IDENTIFIABLE, NOT_RUN, Cell, Column, Table, text_column
+from readout_audit.tables.base import NOT_RUN, Cell, Column, Table, text_column
 from readout_audit.tables.inputs import RunTables
 from readout_audit.tables.measured import blocks
-from readout_audit.tables.table_08_corrections import baseline_matrix, matrix_of
+from readout_audit.tables.table_08_corrections import matrix_of
 
-OURS: Mapping[str, tuple[tuple[str, float | None], ...]] = {
-    "clip_b32_certainty_beta_1.0": (("clip_b32", 1.0), ("clip_b32_code", 1.0)),
-    "clip_b32_certainty_beta_1.5": (("clip_b32", 1.5), ("clip_b32_code", 1.5)),
-    "clip_l14_336_certainty": (("clip_l", 1.0),),
-    "entropy": (("entropy", 1.0), ("entropy_code", 1.0)),
-    "magnitude": (("magnitude", 1.0), ("magnitude_code", 1.0)),
-    "cls_similarity": (("cls", 1.0), ("cls_code", 1.0)),
-    "object_noun_clip": (("object_noun", 1.0), ("object_code", 1.0)),
-    "uniform": (("uniform", 1.0),),
-    "vcd_noise": (("vcd", 1.0), ("vcd_uniform_code", 1.0)),
-}
-"""Row of the published table -> the forms of it that can be run, as Appendix F.1 and as the code have it."""
-
-METRICS = {"f1": "f1", "precision": "precision", "recall": "recall"}
+INCONSISTENT = "inconsistent_in_paper"
 
 
 def build(inputs: RunTables) -> Table:
@@ -38,16 +23,21 @@ def build(inputs: RunTables) -> Table:
     rows: list[tuple[Cell, ...]] = []
     blame: list[str] = []
     for members in grouped(numbers).values():
-        name = members[0].quantity.partition(":")[0]
+        name = row_name(members[0])
         verdict = fitting(members)
         if verdict is None:
             continue
         blame += [f"{name}: {verdict.blame}."] if not verdict.fits else []
-        forms = OURS.get(name, ((name, None),))
-        for method, strength in forms:
+        for method, strength in FORMS[name]:
             found = measured.get((members[0].model, members[0].split, members[0].readout, method, strength))
             rows.append(
-                (name, *_printed(members), matrices(verdict), method, *_ours(found, members, verdict, method))
+                (
+                    name,
+                    *_printed(members),
+                    matrices(verdict),
+                    method,
+                    *_ours(found, members, verdict.fits, method),
+                )
             )
     return Table(
         number=8,
@@ -80,7 +70,7 @@ def _published(inputs: RunTables) -> list[Number]:
     return select(read_numbers(inputs.sources.claims), kind="correction")
 
 
-_Key = tuple[str, str, str, str, float | None]
+_Key = tuple[str, str, str, str, float]
 
 
 def _measured(inputs: RunTables) -> dict[_Key, Confusion]:
@@ -93,15 +83,13 @@ def _measured(inputs: RunTables) -> dict[_Key, Confusion]:
             if row["choice"] != FIXED or row["status"] != OK:
                 continue
             about = (block.cell.model, block.split, block.readout)
-            strength = None if row["strength"] != row["strength"] else float(row["strength"])
-            found.setdefault((*about, row["method"], strength), matrix_of(row))
-            found.setdefault((*about, "baseline", None), baseline_matrix(row))
+            found.setdefault((*about, row["method"], float(row["strength"])), matrix_of(row))
     return found
 
 
 def _printed(members: Sequence[Number]) -> tuple[str, ...]:
     """Return F1, precision and recall as printed."""
-    texts = {number.quantity.partition(":")[2]: number.printed for number in members}
+    texts = {metric_name(number): number.printed for number in members}
     return tuple(texts[name] for name in METRICS)
 
 
@@ -113,23 +101,9 @@ def matrices(verdict: Consistency) -> str:
     return f"({only.tp}, {only.fp})" if verdict.count == 1 else f"{verdict.count}"
 
 
-def _ours(
-    found: Confusion | None, members: Sequence[Number], verdict: Consistency, method: str
-) -> tuple[Cell, ...]:
+def _ours(found: Confusion | None, members: Sequence[Number], fits: bool, method: str) -> tuple[Cell, ...]:
     """Return this run's metrics and the verdict on one form of a row."""
     if found is None:
-        word = NOT_RUN if verdict.fits else "inconsistent_in_paper"
-        return (*(NOT_RUN,) * 3, word)
-    values: dict[str, Any] = {name: getattr(found, attribute) for name, attribute in METRICS.items()}
-    same = all(agrees(values[number.quantity.partition(":")[2]], number) for number in members)
-    return (*values.values(), _verdict(same, verdict.fits, method))
-
-
-def _verdict(same: bool, fits: bool, method: str) -> str:
-    """Return the word for one form of a row."""
-    if not fits:
-        return "inconsistent_in_paper"
-    if same:
-        return "reproduced"
-    settled = method == "baseline" or not correction(method).ours
-    return "differs" if settled else NOT_IDENTIFIABLE
+        return (*(NOT_RUN,) * 3, NOT_RUN if fits else INCONSISTENT)
+    word = judge(method, found, members).word if fits else INCONSISTENT
+    return (*(metric(found, name) for name in METRICS), word)

@@ -73,10 +73,13 @@ def _counts(rows: Sequence[Mapping[Any, Any]]) -> str:
     if not known_rows:
         return f"{sum(bool(row['tie']) for row in rows):,} ties; no main records to compare with"
     differing = sum(_differs(row) for row in known_rows)
-    moved = max(abs(row["yes_logit"] - row["no_logit"] - row["main_gap"]) for row in known_rows)
+    text = f"{differing:,} of {len(known_rows):,} answers differ, {sum(bool(row['tie']) for row in rows):,} ties here"
+    with_gap = [row for row in known_rows if not pd.isna(row["main_gap"])]
+    if not with_gap:
+        return text
+    moved = max(abs(row["yes_logit"] - row["no_logit"] - row["main_gap"]) for row in with_gap)
     return (
-        f"{differing:,} of {len(known_rows):,} answers differ, {sum(bool(row['tie']) for row in rows):,} ties here "
-        f"and {sum(_main_tie(row) for row in rows):,} in the main run, gaps at most {moved:.4g} apart"
+        f"{text} and {sum(_main_tie(row) for row in rows):,} in the main run, gaps at most {moved:.4g} apart"
     )
 
 
