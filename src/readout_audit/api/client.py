@@ -190,7 +190,10 @@ class Client:
 
     def _plain(self, error: Exception) -> str:
         """Return the innermost reason of a network error in one line."""
-        return _short(self._key.hide(str(error.args[0] if error.args else error)))
+        cause = error.args[0] if error.args else error
+        said = str(getattr(cause, "reason", cause))
+        # urllib3 puts the pool or connection in front: "HTTPConnection(host=…, port=…): Read timed out."
+        return _short(self._key.hide(said.rpartition("): ")[2]))
 
 
 def _short(text: str) -> str:

@@ -75,6 +75,12 @@ class ApiSettings:
         return str(self.value["server"])
 
     @property
+    def is_open(self) -> bool:
+        """Whether requests leave this machine unencrypted."""
+        parts = urlsplit(self.server)
+        return parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1")
+
+    @property
     def sends_image(self) -> bool:
         """Whether the picture goes with the question."""
         return bool(self.value["image"] == DATA_URI)

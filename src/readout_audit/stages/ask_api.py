@@ -59,7 +59,7 @@ class Job:
         self.images: Path | None = arguments.images if self.settings.sends_image else None
         check_arguments(arguments, self.settings)
         self.key = ApiKey(arguments.key_variable)
-        if self.key.variable and self.settings.server.startswith("http://"):
+        if self.key.variable and self.settings.is_open:
             LOGGER.warning("the key goes to %s unencrypted", self.settings.server)
         self.pace = Pace(arguments.requests_per_minute)
         patience = Patience(
