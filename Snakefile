@@ -29,6 +29,7 @@ if PLAN.source == "inference":
 include: "workflow/rules/readouts.smk"
 include: "workflow/rules/gap.smk"
 include: "workflow/rules/corrections.smk"
+include: "workflow/rules/matrix.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/claims.smk"

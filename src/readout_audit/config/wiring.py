@@ -255,7 +255,7 @@ class Wiring(Plan):
         """Return the files of each kind that a table or figure needs and that this run has."""
         cellwise = {
             kind: self.cell_files(f"results/{{run}}/{kind}/{{cell}}.parquet")
-            for kind in ("transitions", "gap", "decisions")
+            for kind in ("transitions", "gap", "decisions", "readout_pairs", "readout_disagreements")
         } | {kind: self.measured_files(kind) for kind in MEASURED}
         tokens = [f"results/{self.run}/tokens/{model}.json" for model in self.models]
         every = {
@@ -264,6 +264,8 @@ class Wiring(Plan):
             "tokens": tokens if self.source == "inference" else [],
             "claims": [NUMBERS] if self.config["claims"] else [],
             "images": self._made_images,
+            "settings_audit": [f"results/{self.run}/settings_audit.parquet"],
+            "variance": [f"results/{self.run}/variance.parquet"],
         }
         return {kind: every[kind] for kind in needs if every.get(kind)}
 

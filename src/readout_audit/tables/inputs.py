@@ -41,6 +41,10 @@ SOURCES = (
     *CORRECTED,
     "probe",
     *PROBED,
+    "readout_pairs",
+    "readout_disagreements",
+    "settings_audit",
+    "variance",
 )
 """The kinds of file a table or figure may need."""
 
@@ -91,6 +95,10 @@ class Sources:
     probe_comparisons: tuple[Path, ...] = ()
     probe_windows: tuple[Path, ...] = ()
     probe_excluded: tuple[Path, ...] = ()
+    readout_pairs: tuple[Path, ...] = ()
+    readout_disagreements: tuple[Path, ...] = ()
+    settings_audit: Path | None = None
+    variance: Path | None = None
 
 
 @dataclass(frozen=True)

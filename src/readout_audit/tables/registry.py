@@ -45,6 +45,10 @@ TABLES: dict[str, Entry] = {
     "table_probe_comparisons": Entry(f"{_HERE}.table_probe_comparisons", ("probe_comparisons",)),
     "table_probe_passes": Entry(f"{_HERE}.table_probe_passes", ("probe",)),
     "table_excluded_logits": Entry(f"{_HERE}.table_excluded_logits", ("probe_excluded",)),
+    "table_readout_matrix": Entry(f"{_HERE}.table_readout_matrix", ("scores", "readout_pairs")),
+    "table_disagreements": Entry(f"{_HERE}.table_disagreements", ("readout_disagreements",)),
+    "table_settings_audit": Entry(f"{_HERE}.table_settings_audit", ("scores", "settings_audit")),
+    "table_variance": Entry(f"{_HERE}.table_variance", ("variance",)),
 }
 
 

@@ -1,0 +1,176 @@
+"""Does the readout change which model scores higher? Ranks of the models under every readout."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from readout_audit.audit.schema import MODEL
+from readout_audit.exact import printed
+from readout_audit.figures import style
+from readout_audit.matrix.ranking import Ends, Order, orders, ranks
+from readout_audit.tables.inputs import CellKey, RunTables
+from readout_audit.tables.readout_scores import Scored, scored
+from readout_audit.tables.table_settings_audit import settings_audit
+
+Setting = tuple[str, str, str, str]
+"""(dataset, precision, template, source): what models share when they are ranked."""
+
+ALONE = "No two models of this run were asked in the same way: there is nothing to rank."
+
+
+class Panel(NamedTuple):
+    """The models of one setting on one split: model -> readout -> its score."""
+
+    setting: Setting
+    split: str
+    models: Mapping[str, Mapping[str, Scored]]
+
+    @property
+    def readouts(self) -> list[str]:
+        """The readouts that at least two models have, in the score file's order."""
+        names = dict.fromkeys(name for by_readout in self.models.values() for name in by_readout)
+        return [name for name in names if sum(name in one for one in self.models.values()) > 1]
+
+
+def draw(inputs: RunTables) -> Figure:
+    """Draw one panel per split for the first setting in which two models were asked."""
+    panels = ranked_panels(inputs)
+    if not panels:
+        return style.say_nothing_to_show(style.new_figure(style.WIDTH, 1.0), ALONE)
+    models = list(panels[0].models)
+    intervals = model_intervals(inputs, panels[0].setting)
+    figure = style.new_figure(style.WIDTH, 0.8 + sum(1.25 + 0.36 * len(panel.models) for panel in panels))
+    rows = figure.subplots(len(panels), 1, squeeze=False)
+    for (axes,), panel in zip(rows, panels, strict=True):
+        found = orders(f1_of(panel), intervals[panel.split])
+        _draw_panel(axes, panel)
+        sizes = {one.confusion.n for by_readout in panel.models.values() for one in by_readout.values()}
+        n = " to ".join(style.thousands(size) for size in sorted({min(sizes), max(sizes)}))
+        axes.set_title(f"{panel.split} (n = {n}): {verdict(found)}", loc="left")
+    dataset, precision, template, _ = panels[0].setting
+    figure.suptitle(style.describe(["F1 and rank of the models", dataset, precision, template], 80))
+    _legend(figure, models)
+    return figure
+
+
+def ranked_panels(inputs: RunTables) -> list[Panel]:
+    """Return the panels of the first setting with two models or more, one per split, primary labels."""
+    by_setting: dict[Setting, dict[str, dict[str, Mapping[str, Scored]]]] = {}
+    for (cell, labels, split), by_readout in scored(inputs).items():
+        if labels == inputs.options.labels[0]:
+            splits = by_setting.setdefault(_setting(cell), {})
+            splits.setdefault(split, {})[cell.model] = by_readout
+    for setting, splits in by_setting.items():
+        if any(len(models) > 1 for models in splits.values()):
+            return [
+                Panel(setting, split, splits[split])
+                for split in inputs.options.splits
+                if len(splits.get(split, {})) > 1
+            ]
+    return []
+
+
+def _setting(cell: CellKey) -> Setting:
+    """Return what a cell shares with other models'."""
+    return cell.dataset, cell.precision, cell.template, cell.source
+
+
+def model_intervals(inputs: RunTables, setting: Setting) -> dict[str, dict[tuple[str, str, str], Ends]]:
+    """Return split -> (first model, second model, readout) -> interval of F1(first) − F1(second)."""
+    found: dict[str, dict[tuple[str, str, str], Ends]] = {split: {} for split in inputs.options.splits}
+    for row in settings_audit(inputs).rows:
+        here = (row["dataset"], row["precision"], row["template"], row["source"])
+        if row["varied"] != MODEL or here != setting or row["labels"] != inputs.options.labels[0]:
+            continue
+        low, high = row["delta_low"], row["delta_high"]
+        one, other, readout = row["model"], row["reference_model"], row["readout"]
+        found.setdefault(row["split"], {})[one, other, readout] = (low, high)
+        turned = (None if high is None else -high, None if low is None else -low)
+        found[row["split"]][other, one, readout] = turned
+    return found
+
+
+def f1_of(panel: Panel) -> dict[str, dict[str, Fraction | None]]:
+    """Return model -> readout -> exact F1."""
+    return {
+        model: {name: one.confusion.f1 for name, one in by_readout.items()}
+        for model, by_readout in panel.models.items()
+    }
+
+
+def verdict(found: Sequence[Order]) -> str:
+    """Say whether the order of the models depends on the readout."""
+    changing = [order for order in found if order.changes]
+    if not changing:
+        return "every readout puts the models in the same order"
+    sure = sum(order.changes_surely for order in changing)
+    pairs = "the one pair" if len(found) == 1 else f"{len(changing)} of {len(found)} pairs"
+    return f"{pairs} of models change{'s' if len(found) == 1 else ''} order with the readout, {sure} beyond sampling"
+
+
+def _draw_panel(axes: Axes, panel: Panel) -> None:
+    """Draw the rank of every model under every readout, its F1 inside the mark."""
+    f1s, readouts = f1_of(panel), panel.readouts
+    by_readout = [ranks([f1s[model].get(name) for model in panel.models]) for name in readouts]
+    small = len(readouts) > 9
+    for index, model in enumerate(panel.models):
+        look = style.mark(index)
+        # Models that share a rank stand side by side in it.
+        at = [
+            (x + _shift(column, index), float(rank), f1s[model][name])
+            for x, (name, column) in enumerate(zip(readouts, by_readout, strict=True))
+            if (rank := column[index]) is not None
+        ]
+        axes.plot(
+            [x for x, _, _ in at], [y for _, y, _ in at], color=look.colour, linestyle=look.dash, zorder=1
+        )
+        for x, y, f1 in at:
+            _draw_value(axes, (x, y), f1, look, small)
+    axes.set_xticks(range(len(readouts)), readouts, rotation=25, ha="right", rotation_mode="anchor")
+    axes.set_xlim(-0.6, len(readouts) - 0.4)
+    axes.set_yticks(range(1, len(panel.models) + 1))
+    axes.set_ylim(len(panel.models) + 0.5, 0.5)
+    axes.set_ylabel("rank")
+
+
+def _shift(column: Sequence[Fraction | None], index: int) -> float:
+    """Return how far beside its readout a model stands where others have the same rank."""
+    alike = [place for place, rank in enumerate(column) if rank == column[index]]
+    return 0.5 * (alike.index(index) - (len(alike) - 1) / 2) if len(alike) > 1 else 0.0
+
+
+def _draw_value(
+    axes: Axes, at: tuple[float, float], f1: Fraction | None, look: style.Mark, small: bool
+) -> None:
+    """Draw one mark and the F1 under it."""
+    axes.plot(*at, color=look.colour, marker=look.marker, markersize=6, zorder=2)
+    axes.annotate(
+        printed(f1, 3),
+        at,
+        xytext=(0, -9),
+        textcoords="offset points",
+        ha="center",
+        va="center",
+        fontsize=5 if small else 6.5,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
+        zorder=3,
+    )
+
+
+def _legend(figure: Figure, models: Sequence[str]) -> None:
+    """Name the models, and say what beyond sampling means."""
+    handles = [
+        Line2D([], [], color=look.colour, linestyle=look.dash, marker=look.marker, label=model)
+        for model, look in ((model, style.mark(index)) for index, model in enumerate(models))
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(models), 3), handlelength=3.5)
+    figure.supxlabel(
+        "Beyond sampling: under one readout the 95% interval of the paired difference (images resampled) puts one model "
+        "ahead,\nunder another readout the other. Equal F1 share a rank.",
+        fontsize=7,
+        color=style.GREY,
+    )
