@@ -202,15 +202,15 @@ def ask_generate(model: Llava, rows: list[str], pixels: Image.Image) -> None:
         out.logits[0].float().cpu()
 
 
-def timed(device: torch.device, work: Callable[[], Any]) -> float:
-    """Return the seconds `work` takes, the device's queue emptied before and after."""
+def timed(device: torch.device, work: Callable[[], Any]) -> tuple[float, float]:
+    """Return wall and CPU seconds of `work`, the device's queue emptied before and after."""
     if device.type == "cuda":
         torch.cuda.synchronize()
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     work()
     if device.type == "cuda":
         torch.cuda.synchronize()
-    return time.perf_counter() - start
+    return time.perf_counter() - start, time.process_time() - cpu
 
 
 def counted(work: Callable[[], Any]) -> int:
@@ -248,11 +248,12 @@ def least_work(geometry: Geometry, model: Llava, job: ImageJob) -> int:
 
 @dataclass
 class Side:
-    """One way of asking: what it asks (rows or distinct questions), seconds per image, FLOPs of the first."""
+    """One way of asking: what it asks (rows or distinct questions), seconds per image (wall, CPU), FLOPs of the first."""
 
     name: str
     unit: str
     seconds: list[float]
+    cpu_seconds: list[float]
     flops: int = 0
 
 
@@ -296,10 +297,11 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         rows = rows_of(rng, arguments.distinct)
         job = make_job(number, rows, pixels)
         for name, (unit, work) in ways.of(rows, job).items():
-            side = sides.setdefault(name, Side(name, unit, []))
-            seconds = timed(device, work)
+            side = sides.setdefault(name, Side(name, unit, [], []))
+            seconds, cpu = timed(device, work)
             if number >= 0:
                 side.seconds.append(seconds)
+                side.cpu_seconds.append(cpu)
                 side.flops += counted(work) if number == 0 else 0
         if number == 0:
             least = least_work(geometry, model, job)
@@ -332,13 +334,15 @@ def report(arguments: argparse.Namespace, found: dict[str, Any]) -> dict[str, An
     print(
         f"{machine(arguments)}\n{images} images, {found['rows']} rows, {found['distinct']} distinct questions"
     )
-    print(f"{'':18}{'s/image':>10}{'median':>10}{'rows/s':>10}{'GFLOP/image':>13}{'GFLOP/s':>10}")
+    print(
+        f"{'':18}{'s/image':>10}{'median':>10}{'CPU s':>10}{'rows/s':>10}{'GFLOP/image':>13}{'GFLOP/CPU s':>13}"
+    )
     for side in sides.values():
         total = sum(side.seconds)
-        rate, speed = found["rows"] / total, side.flops / statistics.median(side.seconds)
+        rate, cpu = found["rows"] / total, statistics.median(side.cpu_seconds)
         print(
-            f"{side.name:18}{total / images:10.3f}{statistics.median(side.seconds):10.3f}{rate:10.2f}"
-            f"{side.flops / 1e9:13.1f}{speed / 1e9:10.1f}"
+            f"{side.name:18}{total / images:10.3f}{statistics.median(side.seconds):10.3f}{cpu:10.3f}{rate:10.2f}"
+            f"{side.flops / 1e9:13.1f}{side.flops / cpu / 1e9:13.1f}"
         )
     result: dict[str, Any] = {
         "machine": machine(arguments),
@@ -347,7 +351,10 @@ def report(arguments: argparse.Namespace, found: dict[str, Any]) -> dict[str, An
         "rows": found["rows"],
         "distinct": found["distinct"],
         "least_flops": found["least"],
-        "sides": {side.name: {"seconds": side.seconds, "flops": side.flops} for side in sides.values()},
+        "sides": {
+            side.name: {"seconds": side.seconds, "cpu_seconds": side.cpu_seconds, "flops": side.flops}
+            for side in sides.values()
+        },
         "peak_memory_bytes": peak_memory(),
     }
     print(f"least work {found['least'] / 1e9:.1f} GFLOP/image; peak memory {peak_memory() / 2**30:.2f} GiB")
@@ -355,14 +362,18 @@ def report(arguments: argparse.Namespace, found: dict[str, Any]) -> dict[str, An
         if name not in sides:
             continue
         ratios = [a / b for a, b in zip(sides[name].seconds, sides["shared"].seconds, strict=True)]
+        cpu = statistics.median(
+            a / b for a, b in zip(sides[name].cpu_seconds, sides["shared"].cpu_seconds, strict=True)
+        )
         ratio, bound = statistics.median(ratios), sides[name].flops / found["least"]
         once = repeats if sides[name].unit == "rows" else 1.0
+        low, high = np.quantile(ratios, [0.25, 0.75])
         print(
-            f"shared against {name}: {ratio:.1f} times (quartiles {np.quantile(ratios, 0.25):.1f} to "
-            f"{np.quantile(ratios, 0.75):.1f}), of which {once:.2f} from asking each distinct question once and "
-            f"{ratio / once:.1f} from the engine; bound by FLOPs {bound:.1f}, reached {100 * ratio / bound:.0f}%"
+            f"shared against {name}: {ratio:.1f} times (quartiles {low:.1f} to {high:.1f}; {cpu:.1f} in CPU seconds)\n"
+            f"    {once:.2f} from asking each distinct question once, {ratio / once:.1f} from the engine;"
+            f" bound by FLOPs {bound:.1f}, reached {100 * ratio / bound:.0f}%"
         )
-        result["sides"][name] |= {"ratio": ratio, "bound": bound, "once": once}
+        result["sides"][name] |= {"ratio": ratio, "cpu_ratio": cpu, "bound": bound, "once": once}
     return result
 
 

@@ -54,7 +54,9 @@ def candidate_ids(sets: dict[str, Any], rows: int) -> tuple[list[int], list[int]
     return sorted(i for i in wanted if i < rows), sorted(i for i in wanted if i >= rows)
 
 
-def model_facts(preflight: Preflight, versions: dict[str, str], eos_ids: frozenset[int]) -> dict[str, Any]:
+def model_facts(
+    preflight: Preflight, versions: dict[str, str], eos_ids: frozenset[int], special_tokens: list[str]
+) -> dict[str, Any]:
     """Return what only a loaded model can tell, for the record file's description."""
     return {
         "parameter_dtypes": preflight.parameter_dtypes,
@@ -62,6 +64,7 @@ def model_facts(preflight: Preflight, versions: dict[str, str], eos_ids: frozens
         "image_processing": preflight.processing,
         "probe": {"n_image_tokens": preflight.n_image_tokens, "pixels_sha256": preflight.pixels_sha256},
         "decoding": {"rule": "argmax of raw logits, lowest id on a tie", "end_ids": sorted(eos_ids)},
+        "special_tokens": sorted(set(special_tokens)),
         "versions": versions,
     }
 

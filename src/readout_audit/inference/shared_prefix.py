@@ -8,6 +8,7 @@ alone is shared and the whole prompts are packed.
 """
 
 import logging
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,6 +78,8 @@ class SharedPrefix(Engine):
         super().__init__(model, batch_size, max_new_tokens)
         self.images_per_call = max(1, batch_size // QUESTIONS_PER_IMAGE) if model.shares_prefix else 1
         self.one_by_one = Sequential(model, 1, max_new_tokens)
+        if not model.shares_prefix:
+            LOGGER.info("%s shares no work between questions; they are asked one by one", model.spec.name)
 
     @torch.inference_mode()
     def answer(self, jobs: Sequence[ImageJob]) -> Iterator[Answer]:
@@ -94,8 +97,8 @@ class SharedPrefix(Engine):
                 )
         groups: dict[int, list[list[_Asked]]] = {}
         for (job, image), seen in zip(images, self._see([image for _, image in images]), strict=True):
-            encoded, faults = self._encode(job, image)
-            yield from faults
+            encoded, answers = self._encode(job, image)
+            yield from answers
             if encoded:
                 row = self._condition(encoded, seen)
                 groups.setdefault(self._prefix_length(row), []).append(row)
@@ -117,14 +120,23 @@ class SharedPrefix(Engine):
     def _encode(
         self, job: ImageJob, image: ImageInputs
     ) -> tuple[list[tuple[Question, Encoded]], list[Answer]]:
-        """Return the prompts of one image's questions, and answers for those that cannot be asked."""
-        encoded, faults = [], []
+        """Return the prompts of one image's questions, and the answers to those that take no part in sharing.
+
+        Those are questions that cannot be asked, and prompts beyond the decoder's window, asked alone.
+        """
+        encoded, answers = [], []
+        longest = (self.model.window or sys.maxsize) - self.max_new_tokens
         for question in job.questions:
             try:
-                encoded.append((question, self.model.encode(question.prompt, image)))
+                item = self.model.encode(question.prompt, image)
             except UnanswerableError as error:
-                faults.append(Answer(question, fault=str(error)))
-        return encoded, faults
+                answers.append(Answer(question, fault=str(error)))
+                continue
+            if len(item.ids) > longest:
+                answers.append(self.one_by_one.ask(question, image))
+            else:
+                encoded.append((question, item))
+        return encoded, answers
 
     def _condition(self, encoded: list[tuple[Question, Encoded]], seen: torch.Tensor) -> list[_Asked]:
         """Return the questions of one image with the vectors that stand for it."""

@@ -171,6 +171,9 @@ class VisionLanguageModel(ABC):
     shares_prefix: bool = False
     """Whether the hooks below are there, so that questions about one image can share work."""
 
+    window: int | None = None
+    """Sliding window of the decoder in tokens: longer prompts are asked alone, as the block mask knows none."""
+
     prefix_depends_on_question: bool = False
     """Whether what stands for the image in the decoder differs by question (InstructBLIP's Q-Former)."""
 

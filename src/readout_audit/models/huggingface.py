@@ -1,5 +1,6 @@
 """What the adapters for transformers' own model classes share."""
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -23,6 +24,9 @@ from readout_audit.models.base import (
 from readout_audit.models.checkpoint import check_folder, model_type
 from readout_audit.tokens.loading import load_tokenizer
 
+_RECOMPUTED = re.compile(r"(rotary_emb\.inv_freq|\.position_ids|\.masked_bias)$")
+"""Buffers that older checkpoints hold and that are computed anew: rotary frequencies, fixed position tables."""
+
 
 class HuggingFaceModel(VisionLanguageModel):
     """A model class of transformers, loaded from a local folder of safetensors, without remote code.
@@ -41,7 +45,7 @@ class HuggingFaceModel(VisionLanguageModel):
         self.processor = self.load_processor()
         self.network = load_network(getattr(transformers, self.network_class), spec)
         config: Any = self.network.config
-        self.shares_prefix = self.shares_prefix and window_of(config) is None
+        self.window = window_of(config)
         self.image_token_id = int(config.image_token_id)
         self.eos_ids = ending_ids(self.network, self.tokenizer)
 
@@ -238,9 +242,7 @@ def load_network(network_class: Any, spec: ModelSpec) -> nn.Module:
             f"{spec.name}: {spec.folder} cannot be loaded in {spec.precision} ({reason})."
         ) from error
     check_report(report, f"{spec.name} ({spec.folder})")
-    if spec.precision not in precision.QUANTISED:
-        network = network.to(spec.device)
-    precision.check_loaded(network, spec.precision, dtype, spec.name)
+    precision.check_loaded(network, spec.precision, dtype, spec.device, spec.name)
     precision.honour_compute_dtype(network, dtype)
     network.eval()
     module: nn.Module = network
@@ -248,10 +250,7 @@ def load_network(network_class: Any, spec: ModelSpec) -> nn.Module:
 
 
 def window_of(config: Any) -> int | None:
-    """Return the decoder's sliding window in tokens, None where every token sees all before it.
-
-    A model with a window is asked one question at a time: the block mask of shared prefixes knows none.
-    """
+    """Return the decoder's sliding window in tokens, None where every token sees all before it."""
     window = getattr(config.get_text_config(), "sliding_window", None)
     return None if window is None else int(window)
 
@@ -274,7 +273,7 @@ def check_report(report: dict[str, Any], what: str) -> None:
         ("mismatched_keys", "has another shape for weight"),
         ("unexpected_keys", "has an unexpected weight"),
     ):
-        names = sorted(str(name) for name in report.get(kind) or ())
+        names = sorted(str(name) for name in report.get(kind) or () if not _RECOMPUTED.search(str(name)))
         if names:
             rest = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise AuditError(f"{what}: the checkpoint {words} {names[0]}{rest}.")

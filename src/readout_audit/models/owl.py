@@ -41,9 +41,7 @@ class Owl(HuggingFaceModel):
         loading = precision.load_arguments(spec.precision, dtype, spec.device)
         attention: Any = spec.attention
         network = load_model(spec.folder, attn_implementation=attention, **loading)
-        if spec.precision not in precision.QUANTISED:
-            network = network.to(spec.device)
-        precision.check_loaded(network, spec.precision, dtype, spec.name)
+        precision.check_loaded(network, spec.precision, dtype, spec.device, spec.name)
         precision.honour_compute_dtype(network, dtype)
         self.network = network
         self.processor = load_image_processor(spec.folder, network.config.vision.image_size)

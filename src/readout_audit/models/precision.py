@@ -65,8 +65,10 @@ def check_device(precision: str, dtype: torch.dtype, device: torch.device) -> No
 
 def load_arguments(precision: str, dtype: torch.dtype, device: torch.device) -> dict[str, Any]:
     """Return the keyword arguments of `from_pretrained` that fix the number format."""
+    # Straight onto a GPU, so that the weights need not fit into main memory first.
+    placed = {"device_map": {"": str(device)}} if device.type == "cuda" or precision in QUANTISED else {}
     if precision in DTYPES:
-        return {"dtype": dtype}
+        return {"dtype": dtype, **placed}
     from transformers import BitsAndBytesConfig
 
     if precision == "int8":
@@ -77,7 +79,7 @@ def load_arguments(precision: str, dtype: torch.dtype, device: torch.device) -> 
         quantisation = BitsAndBytesConfig(
             load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
         )
-    return {"dtype": dtype, "quantization_config": quantisation, "device_map": {"": str(device)}}
+    return {"dtype": dtype, "quantization_config": quantisation, **placed}
 
 
 def honour_compute_dtype(network: nn.Module, dtype: torch.dtype) -> None:
@@ -100,13 +102,17 @@ def found_dtypes(network: nn.Module) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def check_loaded(network: nn.Module, precision: str, dtype: torch.dtype, what: str) -> None:
-    """Refuse a model whose parameters are not all in memory and in the format that was asked for."""
+def check_loaded(
+    network: nn.Module, precision: str, dtype: torch.dtype, device: torch.device, what: str
+) -> None:
+    """Refuse a model whose parameters are not all on the device and in the format that was asked for."""
     for name, parameter in network.named_parameters():
         if parameter.is_meta:
             raise AuditError(f"{what}: parameter {name} was not loaded (it is on the meta device).")
-    if any(hasattr(module, "_hf_hook") for module in network.modules()):
-        raise AuditError(f"{what}: parts of the model were offloaded; it does not fit on this device.")
+        if parameter.device.type != device.type:
+            raise AuditError(
+                f"{what}: parameter {name} was offloaded to {parameter.device}; the model does not fit on {device}."
+            )
     allowed = {dtype} if precision in DTYPES else {dtype, torch.int8, torch.uint8}
     # Parameters that a model class itself keeps in float32 (InstructBLIP's query tokens) are as asked.
     kept = tuple(getattr(network, "_keep_in_fp32_modules", None) or ())

@@ -5,6 +5,7 @@ names the model, its processor and the library versions.
 """
 
 import hashlib
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,11 @@ from readout_audit.models.base import Encoded, UnanswerableError, VisionLanguage
 from readout_audit.models.precision import found_dtypes
 from readout_audit.models.templates import PROBE_QUESTION, Template, render
 from readout_audit.tokens.tokenmap import check_boundary, check_disjoint, swallowing_forms
+
+LOGGER = logging.getLogger(__name__)
+
+ATTENTION_TOLERANCE = 0.1
+"""Share of the logits' range by which two attention implementations may differ."""
 
 PROBE_SIZE = (320, 240)
 """Width and height of the picture preflight shows: no square, so that crop and pad differ."""
@@ -55,6 +61,7 @@ def run(model: VisionLanguageModel, template: Template, token_map: dict[str, Any
         prompt, encoded = check_prompt(model, template)
         check_tokens(model, template, prompt, token_map)
         check_forward(model, encoded)
+        check_attention(model, encoded)
     except (AuditError, UnanswerableError) as error:
         raise AuditError(f"{where}: {str(error).rstrip('.')} [{involved(model)}].") from error
     return Preflight(
@@ -155,6 +162,35 @@ def check_forward(model: VisionLanguageModel, encoded: Encoded) -> None:
         raise AuditError(
             f"a forward pass gives logits that are not finite in {model.spec.precision} with "
             f"{model.spec.attention} attention; try another of either"
+        )
+
+
+def check_attention(model: VisionLanguageModel, encoded: Encoded) -> None:
+    """Check that another attention implementation gives about the same logits.
+
+    Some kernels give garbage, or values that are not finite, on some hardware. Rounding makes the two differ
+    a little in half precision; a difference of a tenth of the logits' range is no rounding.
+    """
+    network: Any = model.network
+    other = "eager" if model.spec.attention == "sdpa" else "sdpa"
+    mine, _ = model.first_logits(encoded)
+    network.set_attn_implementation(other)
+    try:
+        theirs, _ = model.first_logits(encoded)
+    finally:
+        network.set_attn_implementation(model.spec.attention)
+    difference = float((mine - theirs).abs().max())
+    LOGGER.info(
+        "%s: logits under %s and %s attention differ by at most %.2g",
+        model.spec.name,
+        model.spec.attention,
+        other,
+        difference,
+    )
+    if not difference <= ATTENTION_TOLERANCE * float(mine.max() - mine.min()):
+        raise AuditError(
+            f"logits under {model.spec.attention} and {other} attention differ by {difference:.3g}; one of "
+            f"them is wrong on this machine, so compare both in fp32 and set attention to the right one"
         )
 
 

@@ -120,7 +120,8 @@ class Job:
         adapter = registry.get(self.settings.value["adapter"])
         model = adapter(self.settings.spec(self.checkpoint, device))
         passed = preflight.run(model, self.settings.template, self.token_map)
-        store.set_facts(model_facts(passed, self.versions, model.eos_ids))
+        special = [str(token) for token in model.tokenizer.all_special_tokens]
+        store.set_facts(model_facts(passed, self.versions, model.eos_ids, special))
         return model, passed
 
 

@@ -95,6 +95,7 @@ def test_metadata_says_what_was_asked(world: World, whole: pa.Table) -> None:
     assert len(described["first_input_ids"]) == 8 and described["first_input_ids"][0] == 1
     assert described["token_sets"]["legacy"]["yes"][" Yes"] in described["candidate_ids"]
     assert described["reference_model"] == "tiny"
+    assert set(described["special_tokens"]) == {"<s>", "</s>", "<unk>", "<pad>", "<image>"}
     assert list(described["token_map"]["in_context"]) == ["authors"]
     assert (described["n_ok"], described["n_invalid"]) == (20, 0)
 

@@ -247,6 +247,23 @@ def test_batches_that_do_not_fit_are_halved(
         list(SharedPrefix(model, 128, 6).answer(jobs))
 
 
+def test_prompts_beyond_the_window_are_asked_alone(
+    load: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The block mask knows no sliding window; what exceeds one goes to the sequential engine."""
+    model = load("llava")
+    jobs = [job("llava", 1, QUESTIONS)]
+    reference = by_uid(Sequential(model, 1, 6).answer(jobs))
+    lengths = sorted(answer.n_prompt_tokens for answer in reference.values())
+    monkeypatch.setattr(model, "window", lengths[3] + 6)
+    engine = SharedPrefix(model, 32, 6)
+    alone: list[str] = []
+    ask = engine.one_by_one.ask
+    monkeypatch.setattr(engine.one_by_one, "ask", lambda q, image: alone.append(q.uid) or ask(q, image))
+    assert_same(by_uid(engine.answer(jobs)), reference)
+    assert sorted(alone) == sorted(u for u, a in reference.items() if a.n_prompt_tokens > lengths[3])
+
+
 def test_a_picture_the_processor_refuses_is_named(load: Callable[..., Any]) -> None:
     """Qwen2-VL's processor refuses aspect ratios beyond 200; the other picture is asked about."""
     model = load("qwen2_vl")

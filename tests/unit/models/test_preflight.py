@@ -100,6 +100,31 @@ def test_weights_that_are_not_finite(copy: Path) -> None:
         preflight.run(load(copy), TEMPLATE, tokenmap.build("tiny", copy, {"authors": TEMPLATE}))
 
 
+def test_a_parameter_on_another_device_stops_the_load(folder: Path) -> None:
+    with pytest.raises(AuditError, match="was offloaded to cpu; the model does not fit on cuda"):
+        precision.check_loaded(load(folder).network, "fp32", torch.float32, torch.device("cuda"), "tiny")
+
+
+def test_attention_that_gives_garbage_stops_the_job(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two implementations are compared: here sdpa forgets to scale."""
+    model = load(folder)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    monkeypatch.setattr(
+        torch.nn.functional,
+        "scaled_dot_product_attention",
+        lambda *values, **named: attend(*values, **{**named, "scale": 40.0}),
+    )
+    with pytest.raises(AuditError, match="logits under sdpa and eager attention differ by"):
+        preflight.run(model, TEMPLATE, tokenmap.build("tiny", folder, {"authors": TEMPLATE}))
+
+
+def test_buffers_that_are_computed_anew_may_lie_in_a_checkpoint(copy: Path) -> None:
+    weights = load_file(copy / "model.safetensors")
+    weights["language_model.model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.zeros(8)
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    assert load(copy).network is not None
+
+
 def test_a_missing_weight_is_named(copy: Path) -> None:
     weights = load_file(copy / "model.safetensors")
     name = next(name for name in weights if "layers.1.mlp.up_proj" in name and "language" in name)
@@ -149,10 +174,10 @@ def test_a_parameter_of_another_dtype_or_on_meta_stops_the_load(folder: Path) ->
     head = network.get_output_embeddings()
     head.weight = torch.nn.Parameter(head.weight.half())
     with pytest.raises(AuditError, match=r"lm_head\.weight is torch\.float16"):
-        precision.check_loaded(network, "fp32", torch.float32, "tiny")
+        precision.check_loaded(network, "fp32", torch.float32, torch.device("cpu"), "tiny")
     head.weight = torch.nn.Parameter(torch.empty(2, 2, device="meta"))
     with pytest.raises(AuditError, match=r"lm_head\.weight was not loaded"):
-        precision.check_loaded(network, "fp32", torch.float32, "tiny")
+        precision.check_loaded(network, "fp32", torch.float32, torch.device("cpu"), "tiny")
 
 
 def test_bf16_on_an_old_gpu_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
