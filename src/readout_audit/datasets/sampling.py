@@ -91,11 +91,13 @@ def count_statistics(images: Iterable[ImageObjects], categories: Iterable[str]) 
         present = sorted(set(image.objects))
         single.update(present)
         together.update(permutations(present, 2))
-    partners = {
-        name: tuple(sorted((o for o in ordered if o != name), key=lambda o, n=name: (-together[n, o], o)))
-        for name in ordered
-    }
-    return Statistics(ordered, tuple(sorted(ordered, key=lambda name: (-single[name], name))), partners)
+
+    def ranked(name: str) -> tuple[str, ...]:
+        others = [other for other in ordered if other != name]
+        return tuple(sorted(others, key=lambda other: (-together[name, other], other)))
+
+    by_frequency = tuple(sorted(ordered, key=lambda name: (-single[name], name)))
+    return Statistics(ordered, by_frequency, {name: ranked(name) for name in ordered})
 
 
 def question_text(name: str) -> str:

@@ -7,6 +7,7 @@ import argparse
 import logging
 import tempfile
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,9 @@ from readout_audit.demo.architecture import Recipe, get_recipe
 from readout_audit.demo.build import write_world
 from readout_audit.demo.evaluate import Evaluation, evaluate, in_context_pieces
 from readout_audit.errors import AuditError
+from readout_audit.exact import printed
 from readout_audit.logs import stage_main
+from readout_audit.scores.confusion import Confusion
 
 logger = logging.getLogger(__name__)
 
@@ -42,25 +45,28 @@ def shortcomings(evaluation: Evaluation, expected_pieces: frozenset[str]) -> lis
     Besides the bands: on every split the two-token readout says yes to more than half of the questions and
     more often than the eight-token one, and its F1 is lower; nothing but `expected_pieces` is emitted.
     """
-    found = []
-    for split, bands in BANDS.items():
-        scores = evaluation.scores[split]
-        for readout, band in bands.items():
-            f1 = scores[readout].f1
-            if f1 is None or not band.low <= f1 <= band.high:
-                shown = "undefined" if f1 is None else f"{float(f1):.3f}"
-                found.append(f"{split}: {readout} F1 {shown} is not in {band.low} to {band.high}")
-        two, eight = scores["two_token"], scores["eight_token"]
-        if not two.yes_rate > max(0.5, eight.yes_rate):
-            found.append(
-                f"{split}: two_token yes-rate {float(two.yes_rate):.3f} is not above 0.5 "
-                f"and eight_token's {float(eight.yes_rate):.3f}"
-            )
-        if two.f1 is None or eight.f1 is None or not two.f1 < eight.f1:
-            found.append(f"{split}: two_token F1 is not below eight_token's")
+    found = [clause for split in BANDS for clause in _split_shortcomings(split, evaluation.scores[split])]
     surplus = sorted(set(evaluation.emitted) - expected_pieces)
     if surplus:
         found.append(f"pieces {surplus} are emitted beside {sorted(expected_pieces)}")
+    return found
+
+
+def _split_shortcomings(split: str, scores: Mapping[str, Confusion]) -> list[str]:
+    """Return what is wrong on one split."""
+    found = []
+    for readout, band in BANDS[split].items():
+        f1 = scores[readout].f1
+        if f1 is None or not band.low <= f1 <= band.high:
+            found.append(f"{split}: {readout} F1 {printed(f1, 3)} is not in {band.low} to {band.high}")
+    two, eight = scores["two_token"], scores["eight_token"]
+    if two.yes_rate is None or eight.yes_rate is None or two.yes_rate <= max(Fraction(1, 2), eight.yes_rate):
+        found.append(
+            f"{split}: two_token yes-rate {printed(two.yes_rate, 3)} is not above 0.5 "
+            f"and eight_token's {printed(eight.yes_rate, 3)}"
+        )
+    if two.f1 is None or eight.f1 is None or two.f1 >= eight.f1:
+        found.append(f"{split}: two_token F1 is not below eight_token's")
     return found
 
 
@@ -97,7 +103,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         evaluation, found = check(model, processor, recipe, questions, Path(scratch) / "images")
     for split, scores in evaluation.scores.items():
         for readout, counts in scores.items():
-            logger.info("%s %s: F1 %s, yes-rate %.3f", split, readout, counts.f1, float(counts.yes_rate or 0))
+            rates = printed(counts.f1, 4), printed(counts.yes_rate, 4)
+            logger.info("%s %s: F1 %s, yes-rate %s", split, readout, *rates)
     logger.info("emitted: %s", evaluation.emitted)
     if found:
         raise AuditError(f"{arguments.folder}: not accepted; {'; '.join(found)}.")

@@ -20,14 +20,14 @@ STREAMS = {"eval": 0, "train": 1, "validation": 2}
 """Independent random streams: a scene's seed is (WORLD_SEED, stream, index), so no two streams share one."""
 
 MIN_OBJECTS, MAX_OBJECTS = 3, 7
-MIN_SIZE, MAX_SIZE = 11, 26
+MIN_SIZE, MAX_SIZE = 10, 26
 """Side of a glyph's box, in pixels (both ends included)."""
 
 OUT_OF_CONTEXT = 0.15
 """Probability that an object is drawn from all categories instead of the scene's context."""
 
 MIN_VISIBLE = 0.4
-NOISE = 0.10
+NOISE = 0.13
 """Standard deviation of the pixel noise, on a scale where white is 1."""
 
 PLACEMENT_TRIES = 12

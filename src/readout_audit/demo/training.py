@@ -6,7 +6,6 @@ S3 adds the careless annotator: a few answers come in the bare lower-case form a
 the truth. It comes last and is short; mixed in from the start, the bare form learns to lean much further.
 """
 
-import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -22,8 +21,6 @@ from readout_audit.datasets.sampling import question_text
 from readout_audit.demo.architecture import INITIAL_STD, PATCH, TEXT_WIDTH, Recipe, answer_id, build_config
 from readout_audit.demo.scenes import SIDE, draw_scene
 from readout_audit.demo.world import CATEGORIES
-
-logger = logging.getLogger(__name__)
 
 SUFFIX = " Answer yes or no only."
 """Left out of `PLAIN_SHARE` of the training prompts, so that the template without it is not foreign."""
@@ -141,7 +138,7 @@ def new_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlavaForCon
     """Return an untrained model, its weights drawn from the recipe's seed.
 
     Query and key projections of the decoder start equal: like then attends to like, which is what finding
-    the thing asked for among the patches needs. From independent draws that takes several times as long.
+    the thing asked for among the patches needs. From independent draws, leaving chance took twice the steps.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
@@ -404,7 +401,7 @@ def optimise(
     for step in range(1, steps + 1):
         loss = next(losses)
         optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+        torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(trained, 1.0)
         optimiser.step()
         scheduler.step()

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import LlavaForConditionalGeneration
 
 from readout_audit.demo.acceptance import check, load
 from readout_audit.demo.architecture import RECIPES, Recipe, build_processor, get_recipe
-from readout_audit.demo.build import write_world
+from readout_audit.demo.build import EVALUATION_IMAGES, write_world
 from readout_audit.demo.card import write_card
 from readout_audit.demo.evaluate import in_context_pieces
 from readout_audit.demo.training import FULL, SMOKE, Schedule, train
@@ -39,7 +40,7 @@ def make_model(recipe: Recipe, schedule: Schedule, images: int, folder: Path, wo
         logger.info("%s: %s", recipe.name, json.dumps(entry))
 
     trained = train(recipe, processor, schedule, report)
-    trained.to(torch.float16).save_pretrained(folder)
+    save_half(trained, folder)
     processor.save_pretrained(folder)
     model, processor = load(folder)
     questions = write_world(world, images)
@@ -52,6 +53,15 @@ def make_model(recipe: Recipe, schedule: Schedule, images: int, folder: Path, wo
     write_text(folder / "README.md", card)
     write_text(folder / "training_log.jsonl", "".join(f"{json.dumps(entry)}\n" for entry in log))
     return shortcomings
+
+
+def save_half(model: LlavaForConditionalGeneration, folder: Path) -> None:
+    """Write the weights as float16, and say so in every part of the configuration."""
+    half = model.to(torch.float16)
+    for part in (half.config, half.config.text_config, half.config.vision_config):
+        part.dtype = torch.float16
+    half.save_pretrained(folder)
+    (folder / "model.safetensors").chmod(0o644)  # safetensors lets nobody else read it
 
 
 def put_in_place(built: Path, output: Path) -> None:
@@ -77,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     torch.set_num_threads(arguments.threads)
     output: Path = arguments.output
     output.parent.mkdir(parents=True, exist_ok=True)
-    schedule, images = (SMOKE, SMOKE_IMAGES) if arguments.smoke else (FULL, None)
+    schedule, images = (SMOKE, SMOKE_IMAGES) if arguments.smoke else (FULL, EVALUATION_IMAGES)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as scratch:
         built, world = Path(scratch) / output.name, Path(scratch) / "world"
         shortcomings = make_model(get_recipe(arguments.model), schedule, images, built, world)
