@@ -2,6 +2,7 @@
 
 correct <- records, signals, decisions -> results/{run}/{corrections,sweeps,correctness}/…
 probe   <- records, signals, decisions -> results/{run}/probe*/…
+measure_claims <- the paper's numbers, corrections, probe -> results/{run}/measured.json, for the claims
 """
 
 
@@ -58,3 +59,24 @@ rule probe:
         code=PLAN.probe_digest,
     script:
         "../scripts/probe.py"
+
+
+rule measure_claims:
+    input:
+        numbers="resources/paper/numbers.csv",
+        corrections=PLAN.measured_files("corrections"),
+        probe=PLAN.measured_files("probe"),
+        groups=PLAN.measured_files("probe_groups"),
+        comparisons=PLAN.measured_files("probe_comparisons"),
+    output:
+        f"results/{PLAN.run}/measured.json",
+    log:
+        f"logs/{PLAN.run}/measure_claims.log",
+    benchmark:
+        f"results/{PLAN.run}/benchmarks/measure_claims.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        code=code_digest("measure_claims"),
+    script:
+        "../scripts/measure_claims.py"

@@ -312,7 +312,8 @@ class Wiring(Plan):
 
     def claim_sources(self, wildcards: Any) -> dict[str, list[str]]:
         """Return every file that published numbers are held against."""
-        return self._sources(("scores", "transitions", "gap", "decisions", "tokens"))
+        sources = self._sources(("scores", "transitions", "gap", "decisions", "tokens"))
+        return sources | ({"measured": [f"results/{self.run}/measured.json"]} if self.measured_cells else {})
 
     def claim_arguments(self, wildcards: Any) -> str:
         """Return those files as arguments of build_claims."""
