@@ -48,3 +48,4 @@ rule all:
         rules.scores.input,
         rules.claims.input,
         rules.page.input,
+        PLAN.verified_files,

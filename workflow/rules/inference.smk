@@ -3,6 +3,7 @@
 map_tokens     <- a checkpoint's tokenizer      -> results/{run}/tokens/{model}.json: which ids say yes and no
 ask_model      <- questions, pictures, weights  -> results/{run}/shards/…: raw logits of a share of the pictures
 merge_shards   <- shards                        -> results/{run}/records/…: one row per distinct question
+verify_engine  <- records, pictures, weights    -> results/{run}/verified/…: a sample asked again, one by one
 
 Answers are kept by question in results/.parts/ as they come, whatever the shard: a killed job loses the few
 in flight, and nothing is asked twice under the same model, settings and code.
@@ -82,3 +83,36 @@ rule merge_shards:
     shell:
         "python -m readout_audit.stages.merge_shards --shards {input.shards:q} --questions {input.questions:q}"
         " --output {output.records:q} --log {log:q}"
+
+
+rule verify_engine:
+    input:
+        records="results/{run}/records/{dataset}/{model}/{precision}/{template}.parquet",
+        images=PLAN.image_marker,
+        checkpoint=PLAN.checkpoint_files,
+    output:
+        "results/{run}/verified/{dataset}/{model}/{precision}/{template}.json",
+    log:
+        "logs/{run}/verify_engine/{dataset}/{model}/{precision}/{template}.log",
+    benchmark:
+        "results/{run}/benchmarks/verify_engine/{dataset}/{model}/{precision}/{template}.tsv"
+    conda:
+        "../../envs/cuda.yaml"
+    threads: PLAN.config["inference"]["threads"]
+    resources:
+        gpu=PLAN.needs_gpu,
+    params:
+        checkpoint=PLAN.checkpoint_folder,
+        images=PLAN.image_folder,
+        sample=PLAN.config["inference"]["verify_sample"],
+        device=PLAN.config["inference"]["device"],
+        code=PLAN.verification_digest,
+    shell:
+        "python -m readout_audit.stages.verify_engine --records {input.records:q} --images {params.images:q}"
+        " --checkpoint {params.checkpoint:q} --sample {params.sample} --device {params.device} --output {output:q}"
+        " --log {log:q}"
+
+
+rule verified:
+    input:
+        PLAN.verified_files,

@@ -16,7 +16,7 @@ from typing import IO, Any
 from readout_audit.config.wiring import FETCHED, Wiring
 from readout_audit.fetch.preflight import check_disk_space, check_source
 
-GPU_RULES = frozenset({"ask_model", "compute_signals"})
+GPU_RULES = frozenset({"ask_model", "compute_signals", "verify_engine"})
 FETCH_RULES = frozenset({"fetch_file", "fetch_images", "fetch_model"})
 
 _HELD: list[IO[str]] = []

@@ -433,6 +433,17 @@ class Wiring(Plan):
         engine = engine_module(self.config["inference"]["engine"])
         return code_digest("ask_model", *(name.removeprefix(PACKAGE_PREFIX) for name in (adapter, engine)))
 
+    def verification_digest(self, wildcards: Wildcards) -> str:
+        """Return the digest of the code that asks a sample again: the stage and the model's adapter."""
+        adapter = adapter_module(self.model(wildcards.model)["adapter"])
+        return code_digest("verify_engine", adapter.removeprefix(PACKAGE_PREFIX))
+
+    @property
+    def verified_files(self) -> list[str]:
+        """The reports of the engine's check on a sample, for runs that ask models and want one."""
+        wanted = self.source == "inference" and self.config["inference"]["verify_sample"]
+        return self.cell_files("results/{run}/verified/{cell}.json") if wanted else []
+
     @property
     def readout_digest(self) -> str:
         """The digest of the code that decides: the stage and the readouts of the run."""
