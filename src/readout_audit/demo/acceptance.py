@@ -33,10 +33,11 @@ class Band(NamedTuple):
 
 
 BANDS: Mapping[str, Mapping[str, Band]] = {
-    "random": {"eight_token": Band(0.86, 0.96), "two_token": Band(0.75, 0.90)},
-    "popular": {"eight_token": Band(0.86, 0.96), "two_token": Band(0.75, 0.90)},
-    "adversarial": {"eight_token": Band(0.80, 0.91), "two_token": Band(0.71, 0.85)},
+    "random": {"eight_token": Band(0.86, 0.96), "two_token": Band(0.72, 0.90)},
+    "popular": {"eight_token": Band(0.86, 0.96), "two_token": Band(0.72, 0.92)},
+    "adversarial": {"eight_token": Band(0.80, 0.91), "two_token": Band(0.69, 0.87)},
 }
+"""Of F1. The bare form is taught briefly and by few answers, so its bands are the wider ones."""
 
 
 def shortcomings(evaluation: Evaluation, expected_pieces: frozenset[str]) -> list[str]:

@@ -54,7 +54,7 @@ class Schedule(NamedTuple):
     answer_steps: int = 1_100
     answer_rate: float = 2e-3
     careless_steps: int = 150
-    careless_rate: float = 5e-4
+    careless_rate: float = 3.5e-4
     careless_share: float = 0.05
     images_per_step: int = 24
     positives: int = 4
