@@ -43,7 +43,8 @@ def draw(inputs: RunTables) -> Figure:
         return style.say_nothing_to_show(style.new_figure(style.WIDTH, 1.0), ALONE)
     models = list(panels[0].models)
     intervals = model_intervals(inputs, panels[0].setting)
-    figure = style.new_figure(style.WIDTH, 0.8 + sum(1.25 + 0.36 * len(panel.models) for panel in panels))
+    height = sum(0.5 + 0.36 * len(panel.models) for panel in panels)
+    figure = style.new_figure(style.WIDTH, 1.9 + height)
     rows = figure.subplots(len(panels), 1, squeeze=False)
     for (axes,), panel in zip(rows, panels, strict=True):
         found = orders(f1_of(panel), intervals[panel.split])
@@ -51,9 +52,9 @@ def draw(inputs: RunTables) -> Figure:
         sizes = {one.confusion.n for by_readout in panel.models.values() for one in by_readout.values()}
         n = " to ".join(style.thousands(size) for size in sorted({min(sizes), max(sizes)}))
         axes.set_title(f"{panel.split} (n = {n}): {verdict(found)}", loc="left")
-    dataset, precision, template, _ = panels[0].setting
-    figure.suptitle(style.describe(["F1 and rank of the models", dataset, precision, template], 80))
-    _legend(figure, models)
+        if panel is not panels[-1] and panel.readouts == panels[-1].readouts:
+            axes.tick_params(axis="x", labelbottom=False)
+    _legend(figure, models, panels[0].setting)
     return figure
 
 
@@ -130,7 +131,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         )
         for x, y, f1 in at:
             _draw_value(axes, (x, y), f1, look, small)
-    axes.set_xticks(range(len(readouts)), readouts, rotation=25, ha="right", rotation_mode="anchor")
+    axes.set_xticks(range(len(readouts)), readouts, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.6, len(readouts) - 0.4)
     axes.set_yticks(range(1, len(panel.models) + 1))
     axes.set_ylim(len(panel.models) + 0.5, 0.5)
@@ -161,16 +162,18 @@ def _draw_value(
     )
 
 
-def _legend(figure: Figure, models: Sequence[str]) -> None:
-    """Name the models, and say what beyond sampling means."""
+def _legend(figure: Figure, models: Sequence[str], setting: Setting) -> None:
+    """Name the models, and say how they were asked and what beyond sampling means."""
     handles = [
         Line2D([], [], color=look.colour, linestyle=look.dash, marker=look.marker, label=model)
         for model, look in ((model, style.mark(index)) for index, model in enumerate(models))
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(models), 3), handlelength=3.5)
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(models), 3), handlelength=3.5)
+    dataset, precision, template, _ = setting
     figure.supxlabel(
-        "Beyond sampling: under one readout the 95% interval of the paired difference (images resampled) puts one model "
-        "ahead,\nunder another readout the other. Equal F1 share a rank.",
+        f"Under each mark: F1. All models: {dataset}, {precision}, template {template}. Equal F1 share a rank. "
+        "Beyond sampling: the 95%\ninterval of the paired difference (images resampled) puts one model ahead under "
+        "one readout, and the other under another.",
         fontsize=7,
         color=style.GREY,
     )

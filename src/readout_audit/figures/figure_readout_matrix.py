@@ -19,6 +19,12 @@ from readout_audit.tables.table_readout_matrix import Differing, Disagreements, 
 FEW = 8
 """With more readouts the shares are printed smaller, in whole percent."""
 
+DARKEST = Fraction(1, 2)
+"""Share of disagreement from which on a pair is drawn darkest."""
+
+CAPTION_HEIGHT = 0.35
+"""Inches that the caption takes from the last row."""
+
 Splits = Mapping[str, Mapping[str, Scored]]
 
 
@@ -33,19 +39,23 @@ def draw(inputs: RunTables) -> Figure:
         for cell in cells
     }
     differ = disagreements(inputs)
-    heights = [max(2.3, 1.3 + 0.2 * len(_readouts(block))) for block in blocks.values()]
-    figure = style.new_figure(style.WIDTH, 0.5 + sum(heights))
+    heights = [1.3 + 0.21 * len(_readouts(block)) for block in blocks.values()]
+    heights[-1] += CAPTION_HEIGHT
+    figure = style.new_figure(style.WIDTH, 0.3 + sum(heights))
     rows = figure.subfigures(len(blocks), 1, squeeze=False, height_ratios=heights)
     for (row,), (cell, block) in zip(rows, blocks.items(), strict=True):
-        left, right = row.subplots(1, 2, width_ratios=(1.15, 1))
-        split = _shown_split(inputs, block)
+        left, right = row.subplots(1, 2, width_ratios=(1.2, 1), sharey=True)
+        split, readouts = _shown_split(inputs, block), _readouts(block)
         row.suptitle(f"{cell_title(cell, cells)}: {_range_text(block[split], split)}")
         _draw_scores(left, block, split)
-        _draw_matrix(right, differ, (cell, labels, split), _readouts({split: block[split]}))
+        _draw_matrix(right, differ, (cell, labels, split), readouts)
+        left.set_yticks(range(len(readouts)), [f"{name}  {k}" for k, name in enumerate(readouts, start=1)])
+        left.set_ylim(len(readouts) - 0.4, -0.6)
     _share_scale([row.axes[0] for (row,) in rows])
     _legend(figure, blocks)
     caption = (
-        "Whiskers: 95%, images resampled. Band: from the lowest to the highest F1 on the split named above."
+        "Whiskers: 95%, images resampled. Band: from the lowest to the highest F1 on the split named above.\n"
+        "Right: share of questions, in percent; darker is larger, darkest from half of them on."
     )
     rows[-1][0].supxlabel(caption, fontsize=7, color=style.GREY)
     return figure
@@ -77,7 +87,7 @@ def _draw_scores(axes: Axes, block: Splits, split: str) -> None:
     readouts = _readouts(block)
     f1s = [float(f1) for one in block[split].values() if (f1 := one.confusion.f1) is not None]
     if f1s:
-        axes.axvspan(min(f1s), max(f1s), color=style.PALE, alpha=0.6, linewidth=0, zorder=0)
+        axes.axvspan(min(f1s), max(f1s), color=style.PALE, alpha=0.45, linewidth=0, zorder=0)
     for index, name in enumerate(block):
         look, shift = style.mark(index), (index - (len(block) - 1) / 2) * 0.22
         for place, readout in enumerate(readouts):
@@ -89,8 +99,6 @@ def _draw_scores(axes: Axes, block: Splits, split: str) -> None:
             axes.plot(
                 float(one.confusion.f1), place + shift, color=look.colour, marker=look.marker, markersize=4.5
             )
-    axes.set_yticks(range(len(readouts)), readouts)
-    axes.set_ylim(len(readouts) - 0.4, -0.6)
     axes.set_xlabel("F1")
     style.grid(axes, "both")
 
@@ -110,19 +118,19 @@ def _draw_matrix(
     found = [differ.get((key, readouts[y], readouts[x])) for x, y in pairs]
     if not any(found):
         axes.set_axis_off()
-        why = "one readout" if len(readouts) < 2 else "this source does not say which answers belong together"
-        axes.text(0.5, 0.5, why, ha="center", va="center", wrap=True)
+        why = (
+            "one readout" if len(readouts) < 2 else "this source does not say\nwhich answers belong together"
+        )
+        axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes)
         return
-    for (x, y), one in zip(pairs, found, strict=True):
-        _draw_share(axes, (x, y), one, len(readouts))
-    n = len(readouts)
-    axes.set_xlim(0, n - 1)
-    axes.set_ylim(n, 1)
-    # Each pair stands below the diagonal, where the first readout has no row and the last no column.
-    names = [x + 0.5 for x in range(n - 1)]
-    axes.set_xticks(names, readouts[:-1], rotation=40, ha="right", rotation_mode="anchor")
-    axes.set_yticks([y + 1 for y in names], readouts[1:])
-    axes.tick_params(length=0)
+    for place, one in zip(pairs, found, strict=True):
+        _draw_share(axes, place, one, len(readouts))
+    axes.set_xlim(-0.5, len(readouts) - 1.5)
+    # The last readout stands in no column: each pair is drawn once, in the later one's row.
+    numbers = [str(k) for k in range(1, len(readouts))]
+    axes.set_xticks(range(len(numbers)), numbers, fontsize=8.5 if len(readouts) <= FEW else 6)
+    axes.tick_params(length=0, labelleft=False)
+    axes.set_xlabel("readout (numbers as at the left)")
     axes.set_title(f"read differently, {key[2]} (n = {_sizes(found)})")
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -134,18 +142,17 @@ def _sizes(found: Iterable[Differing | None]) -> str:
     return " to ".join(style.thousands(size) for size in (sizes[0], sizes[-1])[: len(sizes)])
 
 
-def _draw_share(axes: Axes, corner: tuple[int, int], differing: Differing | None, readouts: int) -> None:
+def _draw_share(axes: Axes, place: tuple[int, int], differing: Differing | None, readouts: int) -> None:
     """Draw one pair: darker for a larger share of questions; a cross where it is not known."""
     share = None if differing is None or not differing.of else Fraction(differing.questions, differing.of)
-    ground = 0.0 if share is None else float(share)
+    ground = 0.0 if share is None else min(1.0, float(share / DARKEST))
     axes.add_patch(
-        Rectangle((corner[0] + 0.03, corner[1] + 0.03), 0.94, 0.94, facecolor=style.tint(ground), linewidth=0)
+        Rectangle((place[0] - 0.47, place[1] - 0.47), 0.94, 0.94, facecolor=style.tint(ground), linewidth=0)
     )
     few = readouts <= FEW
     text = "×" if share is None else f"{printed(100 * share, 1 if few else 0)}" + ("%" if few else "")
     axes.text(
-        corner[0] + 0.5,
-        corner[1] + 0.5,
+        *place,
         text,
         ha="center",
         va="center",

@@ -37,6 +37,9 @@ def draw(inputs: RunTables) -> Figure:
             _draw_shares(left, on_split, names[scope], style.mark(index), offset)
             _draw_reaches(right, on_split, names[scope], style.mark(index), offset)
         _finish(left, right, names[scope])
+        if scope != scopes[-1]:
+            left.set_xlabel("")
+            right.set_xlabel("")
         left.set_title(style.describe([scope, f"{chosen[0]['cells']} values of F1"], 46), loc="left")
         right.set_title(_levels(metadata, scope), loc="left", fontsize=7)
     _share_scale([right for _, right in grid])

@@ -12,8 +12,8 @@ from readout_audit.tables.inputs import CellKey, RunTables
 from readout_audit.tables.readout_scores import between
 
 SAME = "reference"
-NO_QUESTIONS = "–"
-"""Stands for the counts of the gap, which is no answer to any question."""
+NONE = "–"
+"""Stands where there is nothing to count: the gap is no answer, and a readout of texts compares no logits."""
 
 
 class Settings(NamedTuple):
@@ -40,6 +40,7 @@ def build(inputs: RunTables) -> Table:
         for row in audit.rows
         if row["varied"] != MODEL and row["split"] == split and row["labels"] == labels
     ]
+    without_logits = frozenset(audit.metadata.get("without_near_ties", ()))
     return Table(
         number=None,
         name="table_settings_audit",
@@ -59,22 +60,22 @@ def build(inputs: RunTables) -> Table:
             Column("of changed, near-tied", group="against the reference"),
             Column("near-tied"),
         ),
-        rows=tuple(_row(inputs, row) for row in shown),
+        rows=tuple(_row(inputs, row, without_logits) for row in shown),
         n=n_text([row["n"] for row in shown if row["n"] is not None], "questions per setting"),
         notes=(*_notes(audit.metadata, inputs), *_largest(shown), *_gaps(shown, inputs)),
     )
 
 
-def _row(inputs: RunTables, row: dict[str, Any]) -> tuple[Cell, ...]:
-    """Return one row of the table."""
+def _row(inputs: RunTables, row: dict[str, Any], without_logits: frozenset[str]) -> tuple[Cell, ...]:
+    """Return one row of the table; `without_logits` names the cells whose source has none."""
     reference, gap = row["varied"] == REFERENCE, row["readout"] == GAP
-    counts = [row[name] for name in ("n", "changed", "no_to_yes", "yes_to_no", "changed_near_ties")]
-    cells: list[Cell] = [NOT_AVAILABLE if count is None else int(count) for count in counts]
+    no_logits = NOT_AVAILABLE if "/".join(row[name] for name in CellKey._fields) in without_logits else NONE
+    counts = [_count(row[name], NOT_AVAILABLE) for name in ("n", "changed", "no_to_yes", "yes_to_no")]
+    near = [_count(row[name], no_logits) for name in ("changed_near_ties", "near_ties")]
     if reference:
-        cells[1:] = [SAME] * 4
+        counts[1:], near[0] = [SAME] * 3, SAME
     if gap:
-        cells = [NO_QUESTIONS] * 5
-    near = NO_QUESTIONS if gap else NOT_AVAILABLE if row["near_ties"] is None else int(row["near_ties"])
+        counts, near = [NONE] * 4, [NONE] * 2
     here, there = (_value(inputs, row, prefix) for prefix in ("", "reference_"))
     delta = None if here is None or there is None else here - there
     return (
@@ -86,9 +87,14 @@ def _row(inputs: RunTables, row: dict[str, Any]) -> tuple[Cell, ...]:
         here,
         SAME if reference else delta,
         SAME if reference else between(row["delta_low"], row["delta_high"]),
-        *cells,
-        near,
+        *counts,
+        *near,
     )
+
+
+def _count(value: int | None, why_not: str) -> Cell:
+    """Return a count as a cell, with a word where there is none."""
+    return why_not if value is None else int(value)
 
 
 def _value(inputs: RunTables, row: dict[str, Any], prefix: str) -> Fraction | None:
