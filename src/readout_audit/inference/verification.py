@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from readout_audit.errors import AuditError
-from readout_audit.inference.base import Answer, ImageJob, Question
+from readout_audit.inference.base import Answer, Engine, ImageJob, Question
 from readout_audit.inference.images import decode, load_file
 from readout_audit.inference.records import OK, Row
 from readout_audit.inference.sequential import Sequential
@@ -21,7 +22,7 @@ STEPS = 2.0
 """A first token that differs is a near-tie as long as its margin is no more than so many steps of the dtype."""
 
 FLOAT32_TOLERANCE = 1e-4
-"""In float32 logits may differ by this much, whatever their size."""
+"""In float32 logits may differ by this much, or by this share of the largest one where that is more."""
 
 
 def step_size(value: float, dtype: str) -> float:
@@ -83,19 +84,20 @@ def compare(
         them is more than `STEPS` steps, where float32 logits differ by more than the tolerance, or where
         the sequential engine has no answer.
     """
-    differences, flips, continuations, broken = [0.0], [], 0, []
+    differences, excess, flips, continuations, broken = [0.0], [0.0], [], 0, []
     for row, answer in pairs:
         if answer.logits is None:
             broken.append({"uid": row["uid"], "reason": answer.fault})
             continue
         recorded = np.asarray(row["candidate_logits"], dtype=np.float32)
         differences.append(float(np.abs(answer.logits[candidates] - recorded).max()))
+        excess.append(differences[-1] / max(1.0, float(np.abs(answer.logits).max())))
         continuations += list(answer.new_ids) == row["new_ids"]
         if answer.new_ids[0] != row["argmax_id"]:
             flips.append(flip(row, answer, dtype))
     largest = max(differences)
     close = all(entry["steps"] <= STEPS for entry in flips) and (
-        dtype != "fp32" or largest <= FLOAT32_TOLERANCE
+        dtype != "fp32" or max(excess) <= FLOAT32_TOLERANCE
     )
     return {
         "compared": len(pairs),
@@ -106,6 +108,39 @@ def compare(
         "unanswered": broken,
         "passed": not broken and (close or precision == "int8"),
     }
+
+
+def check_engine(
+    engine: Engine, prompts: Sequence[str], pixels: Image.Image, dtype: str, precision: str
+) -> None:
+    """Ask a few prompts about one picture both ways, before the engine is let loose.
+
+    Raises:
+        AuditError: the answers are not the sequential engine's.
+    """
+    asked = tuple(Question(str(place), "probe", None, text, text) for place, text in enumerate(prompts))
+    job = ImageJob(pixels, asked)
+    reference = {answer.question.uid: answer for answer in Sequential(engine.model, 1, 1).answer([job])}
+    every = list(range(engine.model.vocabulary_rows))
+    pairs = []
+    for answer in engine.answer([job]):
+        if answer.logits is None:
+            raise AuditError(f"{engine.model.spec.name}: the probe question has no answer ({answer.fault}).")
+        row = {
+            "uid": answer.question.uid,
+            "image": "probe",
+            "question": answer.question.question,
+            "argmax_id": answer.new_ids[0],
+            "candidate_logits": answer.logits.tolist(),
+            "new_ids": list(answer.new_ids[:1]),
+        }
+        pairs.append((row, reference[answer.question.uid]))
+    found = compare(pairs, every, dtype, precision)
+    if not found["passed"]:
+        raise AuditError(
+            f"{engine.model.spec.name}: engine {type(engine).__name__} does not give the sequential engine's "
+            f"answers (logits differ by {found['largest_difference']:.3g}); use engine sequential."
+        )
 
 
 def flip(row: Row, answer: Answer, dtype: str) -> dict[str, Any]:

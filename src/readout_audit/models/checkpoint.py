@@ -6,7 +6,7 @@ from pathlib import Path
 from readout_audit.errors import AuditError
 from readout_audit.fileio import canonical_json, read_json, sha256_file, sha256_text
 
-_CONTENT = ("*.safetensors", "*.json", "*.jinja", "*.model", "merges.txt")
+_CONTENT = ("*.safetensors", "*.json", "*.jinja", "*.model", "merges.txt", "qformer_tokenizer/*")
 
 
 def check_folder(folder: Path) -> None:
@@ -48,7 +48,9 @@ def check_weights(folder: Path) -> None:
 def content_hash(folder: Path) -> str:
     """Return the hex SHA-256 of the names and bytes of every file a model is loaded from."""
     files = sorted({path for pattern in _CONTENT for path in folder.glob(pattern)})
-    return sha256_text(canonical_json({path.name: sha256_file(path) for path in files}))
+    return sha256_text(
+        canonical_json({path.relative_to(folder).as_posix(): sha256_file(path) for path in files})
+    )
 
 
 def resolved_revision(folder: Path, declared: str | None) -> str:

@@ -42,6 +42,11 @@ def compute_dtype(precision: str, declared: str | None) -> torch.dtype:
     return COMPUTE_DTYPES[declared]
 
 
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return `fp32`, `bf16` or `fp16`."""
+    return next(name for name, known in DTYPES.items() if known is dtype)
+
+
 def choose_device(wanted: str) -> torch.device:
     """Return the device for `auto`, `cpu` or `cuda`."""
     if wanted == "cuda" and not torch.cuda.is_available():

@@ -17,7 +17,7 @@ from readout_audit.errors import AuditError
 from readout_audit.fileio import read_json, read_table, write_json, write_table
 from readout_audit.inference import registry as engines
 from readout_audit.inference.asking import Asker, Pending, load_images, split_finished
-from readout_audit.inference.base import Question
+from readout_audit.inference.base import Engine, Question
 from readout_audit.inference.description import (
     candidate_ids,
     describe,
@@ -31,12 +31,13 @@ from readout_audit.inference.progress import AskingProgress, peak_memory
 from readout_audit.inference.questions import distinct_questions, in_order, shard_of
 from readout_audit.inference.records import INVALID, Row, table
 from readout_audit.inference.settings import Settings
+from readout_audit.inference.verification import check_engine
 from readout_audit.logs import stage_main
 from readout_audit.models import preflight, registry
 from readout_audit.models.base import VisionLanguageModel
 from readout_audit.models.checkpoint import check_folder, output_rows, resolved_revision
-from readout_audit.models.precision import choose_device
-from readout_audit.models.templates import render
+from readout_audit.models.precision import choose_device, compute_dtype, dtype_name
+from readout_audit.models.templates import PROBE_QUESTION, render
 from readout_audit.tokens.loading import load_tokenizer, tokenizer_hashes
 
 LOGGER = logging.getLogger("readout_audit.stages.ask_model")
@@ -155,6 +156,7 @@ def ask(job: Job, store: PartsStore, pending: list[Pending]) -> tuple[list[Row],
     """Load the model and ask what is pending; return rows, and how often batches had to be halved."""
     model, passed = job.load_model(store)
     engine = engines.get(job.settings.engine)(model, job.settings.batch_size, job.settings.max_new_tokens)
+    check_parity(job, engine)
     waiting = [question for item in pending for question in item.questions]
     for line in job_lines(model, waiting, passed.n_image_tokens, engine.batch_size, engine.images_per_call):
         LOGGER.info("%s", line)
@@ -162,6 +164,20 @@ def ask(job: Job, store: PartsStore, pending: list[Pending]) -> tuple[list[Row],
     what = f"{value['model']} {value['precision']} {job.settings.template.name}"
     with AskingProgress(len(waiting), what) as progress:
         return Asker(engine, store, job.candidates, progress.advance).ask(pending), engine.halvings
+
+
+def check_parity(job: Job, engine: Engine) -> None:
+    """Compare the engine with the sequential one on questions of different length about the probe picture."""
+    if job.settings.engine == "sequential":
+        return
+    template, model = job.settings.template, engine.model
+    prompts = [
+        render(template, question, model.tokenizer, job.checkpoint)
+        for question in (PROBE_QUESTION, "Is there a traffic light behind the dog in the image?", "Is it?")
+    ]
+    precision = job.settings.value["precision"]
+    dtype = compute_dtype(precision, job.settings.value["compute_dtype"])
+    check_engine(engine, prompts, preflight.probe_image(), dtype_name(dtype), precision)
 
 
 def write(job: Job, rows: list[Row], facts: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from readout_audit.inference import verification
 from readout_audit.inference.settings import Settings
 from readout_audit.logs import stage_main
 from readout_audit.models import registry
-from readout_audit.models.precision import DTYPES, choose_device, compute_dtype
+from readout_audit.models.precision import choose_device, compute_dtype, dtype_name
 
 LOGGER = logging.getLogger("readout_audit.stages.verify_engine")
 
@@ -53,8 +53,9 @@ def run(records: Path, images: Path, checkpoint: Path, size: int, seed: int, dev
     rows = verification.sample(table.to_pylist(), size, seed)
     pairs = verification.ask_again(rows, images, model, settings.max_new_tokens)
     dtype = compute_dtype(settings.value["precision"], settings.value["compute_dtype"])
-    name = next(name for name, known in DTYPES.items() if known is dtype)
-    found = verification.compare(pairs, described["candidate_ids"], name, settings.value["precision"])
+    found = verification.compare(
+        pairs, described["candidate_ids"], dtype_name(dtype), settings.value["precision"]
+    )
     LOGGER.info("%s", summary(found))
     return {
         "model": described["model"],

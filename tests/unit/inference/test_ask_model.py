@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -208,6 +209,15 @@ def test_a_name_that_is_a_path_is_refused(world_of: Callable[[int], World], tmp_
     write_questions(world.questions, [question_row("../picture_0.png", "dog")])
     with pytest.raises(AuditError, match="not a plain file name"):
         asked(world, tmp_path)
+
+
+def test_nothing_opens_a_socket(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    assert len(asked(world, tmp_path)) == 20
 
 
 def test_a_token_map_of_another_tokenizer_is_refused(world: World, tmp_path: Path) -> None:

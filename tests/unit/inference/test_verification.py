@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from readout_audit.contracts import RECORDS
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_json, read_table, table_metadata, write_table
-from readout_audit.inference import cli
+from readout_audit.inference import cli, packing, shared_prefix
 from readout_audit.inference.base import Answer, Question
 from readout_audit.inference.verification import compare, sample, step_size
 from readout_audit.stages import ask_model, verify_engine
@@ -74,6 +75,23 @@ def test_a_flip_of_two_steps_is_a_near_tie_and_of_three_a_failure(
     (entry,) = found["flips"]
     assert (entry["recorded"], entry["sequential"], entry["margin"]) == (0, 1, margin)
     assert entry["steps"] == margin / 0.125
+
+
+def test_large_logits_may_differ_by_a_share_of_their_size() -> None:
+    assert compare([pair([1.0, 40.0], [1.0, 40.003])], [0, 1], "fp32", "fp32")["passed"]
+    assert not compare([pair([1.0, 40.0], [1.0, 40.005])], [0, 1], "fp32", "fp32")["passed"]
+
+
+def test_an_engine_that_is_wrong_stops_before_it_asks(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        shared_prefix,
+        "allowed_columns",
+        lambda owners, new: packing.allowed_columns(torch.full_like(owners, packing.PREFIX), new),
+    )
+    with pytest.raises(AuditError, match="engine SharedPrefix does not give the sequential engine's answers"):
+        ask_model.main(world.arguments(tmp_path, engine={"name": "shared_prefix", "batch_size": 32}))
 
 
 def test_no_answer_is_a_failure() -> None:
