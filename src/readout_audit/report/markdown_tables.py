@@ -13,7 +13,7 @@ from typing import NamedTuple
 from readout_audit.errors import AuditError
 from readout_audit.report.grid import Column, Grid, grid
 
-_TITLE = re.compile(r"\*\*Table (\d+)\.\*\* (.*)", re.DOTALL)
+_TITLE = re.compile(r"\*\*(?:Table (\d+)|Beyond the paper)\.\*\* (.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\([\\`*\[\]|~_])")
 _BAR = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 
@@ -23,12 +23,22 @@ LONG = 28
 
 
 class PaperTable(NamedTuple):
-    """One table of the run."""
+    """One table of the run; `number` is None for tables that the paper does not have."""
 
     name: str
-    number: int
+    number: int | None
     title: str
     table: Grid
+
+    @property
+    def heading(self) -> str:
+        """What stands over the table."""
+        return self.title if self.number is None else f"Table {self.number}. {self.title}"
+
+    @property
+    def place(self) -> tuple[bool, int, str]:
+        """Where it stands: the paper's tables by number, then the others by name."""
+        return self.number is None, self.number or 0, self.name
 
 
 def read_markdown_table(path: Path) -> PaperTable:
@@ -53,7 +63,7 @@ def read_markdown_table(path: Path) -> PaperTable:
     notes = [plain_text(paragraph) for paragraph in paragraphs[2:]]
     return PaperTable(
         path.stem,
-        int(title[1]),
+        int(title[1]) if title[1] else None,
         plain_text(title[2]),
         grid(_columns(headings, rules, rows), rows, "", notes),
     )

@@ -41,7 +41,7 @@ def build_page(run: str, data: RunData) -> str:
         AuditError: a file cannot be read.
     """
     files = data.files
-    tables = sorted(map(read_markdown_table, files.tables), key=lambda one: (one.number, one.name))
+    tables = sorted(map(read_markdown_table, files.tables), key=lambda one: one.place)
     return render(
         run=run,
         version=__version__,

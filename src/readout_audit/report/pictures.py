@@ -21,7 +21,16 @@ CAPTIONS = {
     "figure_04_running_splits": "Share of yes so far, question by question, under both readouts, on every split.",
     "figure_05_first_tokens": "How often each spelling of yes and no was the first token of an answer.",
     "figure_06_samples": "Two questions for each outcome, with pictures where they are at hand.",
+    "figure_07_corrections": "F1 of every correction beside the uncorrected readout, and what it trades between P and R.",
+    "figure_08_attention": "Attention from the last prompt token to the image, right answers beside wrong ones.",
+    "figure_09_logit_gap": "How far apart the yes and no logits are, by outcome.",
     "figure_10_encodings": "From spellings of yes and no to token ids, one vocabulary beside another.",
+    "figure_beta_sweep": "F1 of every correction as its strength grows from 0 to 3.",
+    "figure_layer_windows": "The attention effect for every window of layers, the paper's window marked.",
+    "figure_excluded_logits": "The logits that the two-token rule compares and the decoder never chose, by outcome.",
+    "figure_readout_matrix": "F1 of the same answers under every readout.",
+    "figure_ranking": "Whether the readout changes which model comes first.",
+    "figure_variance": "What moves F1: readout, precision, template, release.",
 }
 """What a figure shows, in one sentence; also its text for those who do not see it."""
 

@@ -136,6 +136,20 @@ def test_any_text_survives_the_markdown_table(tmp_path_factory: pytest.TempPathF
     assert read.title == one_line(texts[0])
 
 
+def test_tables_beyond_the_paper_stand_after_its_own(tmp_path: Path):
+    columns = (text_column("a"), TableColumn("b", 2))
+    read = []
+    for number, name in ((None, "table_best_beta"), (13, "table_13_confusion"), (2, "table_02_protocols")):
+        path = tmp_path / f"{name}.md"
+        path.write_text(to_markdown(Table(number, name, "words", columns, (("x", Fraction(1, 3)),), "1", ())))
+        read.append(read_markdown_table(path))
+    assert [one.heading for one in sorted(read, key=lambda one: one.place)] == [
+        "Table 2. words",
+        "Table 13. words",
+        "words",
+    ]
+
+
 @pytest.mark.parametrize(
     "text", ["", "no table", "**Table 1.** t\n\n| a |\n", "**Table 1.** t\n\n| a |\n| - |\n| 1 | 2 |"]
 )
