@@ -48,10 +48,11 @@ def draw(inputs: RunTables) -> Figure:
     rows = figure.subplots(len(panels), 1, squeeze=False)
     for (axes,), panel in zip(rows, panels, strict=True):
         found = orders(f1_of(panel), intervals[panel.split])
+        resampled = any(low is not None for low, _ in intervals[panel.split].values())
         _draw_panel(axes, panel)
         sizes = {one.confusion.n for by_readout in panel.models.values() for one in by_readout.values()}
         n = " to ".join(style.thousands(size) for size in sorted({min(sizes), max(sizes)}))
-        axes.set_title(f"{panel.split} (n = {n}): {verdict(found)}", loc="left")
+        axes.set_title(f"{panel.split} (n = {n}): {verdict(found, resampled)}", loc="left")
         if panel is not panels[-1] and panel.readouts == panels[-1].readouts:
             axes.tick_params(axis="x", labelbottom=False)
     _legend(figure, models, panels[0].setting)
@@ -103,14 +104,14 @@ def f1_of(panel: Panel) -> dict[str, dict[str, Fraction | None]]:
     }
 
 
-def verdict(found: Sequence[Order]) -> str:
-    """Say whether the order of the models depends on the readout."""
+def verdict(found: Sequence[Order], resampled: bool) -> str:
+    """Say whether the order of the models depends on the readout, and, with intervals, how surely."""
     changing = [order for order in found if order.changes]
     if not changing:
         return "every readout puts the models in the same order"
-    sure = sum(order.changes_surely for order in changing)
+    sure = f", {sum(order.changes_surely for order in changing)} beyond sampling" if resampled else ""
     pairs = "the one pair" if len(found) == 1 else f"{len(changing)} of {len(found)} pairs"
-    return f"{pairs} of models change{'s' if len(found) == 1 else ''} order with the readout, {sure} beyond sampling"
+    return f"{pairs} of models change{'s' if len(found) == 1 else ''} order with the readout{sure}"
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:

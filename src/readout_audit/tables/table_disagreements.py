@@ -11,7 +11,7 @@ from readout_audit.contracts import INVALID, NO, UNPARSED, YES
 from readout_audit.errors import AuditError
 from readout_audit.matrix.disagreements import Pattern, patterns
 from readout_audit.matrix.schema import listing_schema, readouts_listed
-from readout_audit.tables.base import Cell, Column, Table, n_text, text_column
+from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Table, n_text, text_column
 from readout_audit.tables.inputs import CellKey, RunTables
 from readout_audit.tables.readout_scores import first_cells
 
@@ -106,6 +106,6 @@ def _counts(several: list[Pattern]) -> tuple[int, ...]:
 
 
 def _example(pattern: Pattern) -> str:
-    """Return the first question of a pattern, as far as the source knows it."""
+    """Return the first question of a pattern; a word where the source does not know its questions."""
     known = [pattern.example[name] for name in ("image", "question") if pattern.example[name]]
-    return ": ".join(known) or f"question {pattern.example['question_id']}"
+    return ": ".join(known) or NOT_AVAILABLE

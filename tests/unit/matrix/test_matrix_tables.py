@@ -232,6 +232,8 @@ def test_matrix_figure_says_how_far_the_readout_moves_f1(run: RunTables) -> None
 def test_matrix_figure_of_one_readout_and_of_counts(tmp_path: Path) -> None:
     made = make_run(tmp_path, [write_cell(tmp_path, {"a": "yynn"})], resamples=0)
     assert "one readout on random" in texts(drawn("figure_readout_matrix", made))
+    counted = make_run(tmp_path, [write_decisions(tmp_path / "joint.parquet", table_7_rows())], resamples=0)
+    assert {row["example"] for row in rows_of("table_disagreements", counted)} == {"not_available"}
     counts = make_run(
         tmp_path, [write_decisions(tmp_path / "counts.parquet", table_7_rows(), joint=False)], resamples=0
     )
@@ -267,10 +269,14 @@ def test_verdicts() -> None:
     steady = Order("m", "k", ("a", "b"), (), ())
     turning = Order("m", "k", ("a",), ("b",), ())
     surely = turning._replace(first_surely=("a",), second_surely=("b",))
-    assert verdict([steady]) == "every readout puts the models in the same order"
-    assert verdict([turning]) == "the one pair of models changes order with the readout, 0 beyond sampling"
+    assert verdict([steady], True) == "every readout puts the models in the same order"
     assert (
-        verdict([steady, surely]) == "1 of 2 pairs of models change order with the readout, 1 beyond sampling"
+        verdict([turning], True) == "the one pair of models changes order with the readout, 0 beyond sampling"
+    )
+    assert verdict([turning], False) == "the one pair of models changes order with the readout"
+    assert (
+        verdict([steady, surely], True)
+        == "1 of 2 pairs of models change order with the readout, 1 beyond sampling"
     )
 
 
