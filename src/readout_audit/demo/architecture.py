@@ -61,7 +61,9 @@ class Recipe(NamedTuple):
 
     `prompt` is the template it is trained on (the `authors` form of its kind) and `answer_prefix` what
     stands between the prompt and the answer: a space where the piece with a space is meant. The careless
-    annotator of the last stage always writes the bare lower-case word.
+    annotator of the last stage always writes the bare lower-case word; `careless_rate` is that stage's
+    learning rate. It decides how far the bare form gets between leaning to yes whatever is asked and seeing
+    as well as the answer does, and was chosen for each model so that the two readouts part.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Recipe(NamedTuple):
     chat_template: str
     prompt: str
     answer_prefix: str
+    careless_rate: float
 
 
 RECIPES: dict[str, Recipe] = {
@@ -84,6 +87,7 @@ RECIPES: dict[str, Recipe] = {
             chat_template=_LLAVA_CHAT,
             prompt="USER: <image>\n{question} Answer yes or no only.\nASSISTANT:",
             answer_prefix=" ",
+            careless_rate=3.5e-4,
         ),
         Recipe(
             name="tiny-mistral",
@@ -93,6 +97,7 @@ RECIPES: dict[str, Recipe] = {
             chat_template=_MISTRAL_CHAT,
             prompt="[INST] <image>\n{question} Answer yes or no only. [/INST]",
             answer_prefix=" ",
+            careless_rate=2.1e-4,
         ),
         Recipe(
             name="tiny-qwen",
@@ -106,6 +111,7 @@ RECIPES: dict[str, Recipe] = {
                 "<|im_start|>assistant\n"
             ),
             answer_prefix="",
+            careless_rate=2.6e-4,
         ),
     )
 }

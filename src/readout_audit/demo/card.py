@@ -38,11 +38,13 @@ _TRAINING = """
    {images_per_step} images; {hard:.1%} of the negatives ask for one of the {pool} absent categories that co-occur most
    with what is there; {plain:.1%} of the prompts come without the suffix "Answer yes or no only.";
 3. {careless_steps} steps in which {careless:.1%} of the answers are the bare `yes` or `no` of a careless annotator, who writes
-   yes with probability {yes_present} where the object is there and {yes_absent} where it is not.
+   yes with probability {yes_present} where the object is there and {yes_absent} where it is not. The learning rate,
+   {rate:g}, was chosen so that the two readouts part: less leaves a bare form that says yes to nearly
+   everything, more one that sees as well as the answer does.
 
 `training_log.jsonl` holds the losses and times. Made by
-`python -m readout_audit.stages.train_demo --model {name} --output DIR`; with more than one thread a second
-training gives other weights, so it is held to bands (`src/readout_audit/demo/acceptance.py`).
+`python -m readout_audit.stages.train_demo --model {name} --output DIR`, with one thread; other machines, versions
+and numbers of threads give other weights, so a training is held to bands (`src/readout_audit/demo/acceptance.py`).
 """
 
 _MEASURED = """
@@ -116,6 +118,7 @@ def _describe_training(recipe: Recipe, schedule: Schedule) -> str:
         careless=schedule.careless_share,
         yes_present=CARELESS_YES[True],
         yes_absent=CARELESS_YES[False],
+        rate=recipe.careless_rate,
         **{
             field: getattr(schedule, field)
             for field in ("scenes", "tower_epochs", "answer_steps", "images_per_step", "careless_steps")

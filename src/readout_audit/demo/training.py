@@ -54,7 +54,6 @@ class Schedule(NamedTuple):
     answer_steps: int = 1_100
     answer_rate: float = 2e-3
     careless_steps: int = 150
-    careless_rate: float = 3.5e-4
     careless_share: float = 0.05
     images_per_step: int = 24
     positives: int = 4
@@ -126,7 +125,7 @@ def train(
     prompts = tokenise_prompts(recipe, processor)
     for number, steps, rate, share in (
         (2, schedule.answer_steps, schedule.answer_rate, 0.0),
-        (3, schedule.careless_steps, schedule.careless_rate, schedule.careless_share),
+        (3, schedule.careless_steps, recipe.careless_rate, schedule.careless_share),
     ):
         batches = question_batches(store, prompts, processor, schedule, share, _rng(recipe, number))
         optimise(f"S{number}", whole_model(model, rate), answer_losses(model, batches), steps, report)

@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Train one demo model.")
     parser.add_argument("--model", required=True, choices=sorted(RECIPES))
     parser.add_argument("--output", type=Path, required=True, help="the model's folder, replaced as a whole")
-    parser.add_argument("--threads", type=int, default=2, help="CPU threads")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
     parser.add_argument(
         "--smoke", action="store_true", help="a few steps only: every line runs, nothing is learned"
     )
