@@ -53,6 +53,9 @@ RECORDS = pa.schema(
     ]
 )
 """One row per distinct uid, raw first-step logits in float32; every measured column is null where invalid."""
+# Records of a server (metadata "unlisted") hold log-probabilities, log_z 0, and as many top_logits as it listed. A
+# candidate that it did not list is null inside candidate_logits and candidate_ranks: it is at most the last of
+# top_logits. n_image_tokens and full_text are null.
 
 DECISION_IDENTITY = pa.schema(
     [

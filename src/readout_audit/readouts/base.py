@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from readout_audit.contracts import INVALID, NO, YES
+from readout_audit.contracts import INVALID, NO, UNPARSED, YES
 from readout_audit.errors import AuditError
 
 PAPER = "arXiv 2610.25964"
@@ -128,10 +128,41 @@ def valid_rows(records: pa.Table) -> NDArray[np.bool_]:
     return mask
 
 
+class Bounds(NamedTuple):
+    """What is known of some scores: the least and the most that each can be, NaN where invalid.
+
+    Equal where the logits were recorded. A server that lists only its likeliest tokens leaves the others
+    between minus infinity and the last one of its list.
+    """
+
+    low: NDArray[Any]
+    high: NDArray[Any]
+
+
+def is_listed(meta: Metadata) -> bool:
+    """Tell whether the records hold a server's list of likeliest tokens and null for all others."""
+    return "unlisted" in meta
+
+
 def candidate_logits(
     records: pa.Table, meta: Metadata, ids: Sequence[int], readout: str
 ) -> NDArray[np.float32]:
     """Return the raw logits of `ids`, float32 of shape (n, len(ids)); NaN in invalid rows.
+
+    Raises:
+        NotAvailableError: a server listed only its likeliest tokens.
+        AuditError: an id is not among the recorded candidates, or a row that is said to be ok has a
+            missing or non-finite logit.
+    """
+    if is_listed(meta):
+        raise NotAvailableError(
+            f"{readout} needs every candidate's logit; {_model(meta)}'s server lists only its likeliest tokens."
+        )
+    return candidate_bounds(records, meta, ids, readout).low
+
+
+def candidate_bounds(records: pa.Table, meta: Metadata, ids: Sequence[int], readout: str) -> Bounds:
+    """Return what is known of the logits of `ids`, float32 of shape (n, len(ids)).
 
     Raises:
         AuditError: an id is not among the recorded candidates, or a row that is said to be ok has a
@@ -148,15 +179,32 @@ def candidate_logits(
     width = len(meta["candidate_ids"])
     lists = records["candidate_logits"].combine_chunks().filter(pa.array(ok))
     lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
-    values = lists.flatten().to_numpy(zero_copy_only=False)
-    if (lengths != width).any() or not np.isfinite(values).all():
+    flat = lists.flatten()
+    values, unlisted = flat.to_numpy(zero_copy_only=False), flat.is_null().to_numpy(zero_copy_only=False)
+    if (lengths != width).any() or not np.isfinite(values[~unlisted]).all() or _missing(unlisted, meta):
         raise AuditError(
             f"{readout}: a row of {_model(meta)} has status ok but not {width} finite candidate logits; "
             "such a row must be marked invalid when it is recorded."
         )
-    logits = np.full((len(ok), len(ids)), np.nan, dtype=np.float32)
-    logits[ok] = values.reshape(-1, width)[:, [recorded[token] for token in ids]]
-    return logits
+    columns = [recorded[token] for token in ids]
+    low, high = (np.full((len(ok), len(ids)), np.nan, dtype=np.float32) for _ in range(2))
+    values, unlisted = values.reshape(-1, width)[:, columns], unlisted.reshape(-1, width)[:, columns]
+    low[ok] = np.where(unlisted, -np.inf, values)
+    high[ok] = np.where(unlisted, _least_listed(records, ok)[:, None], values) if is_listed(meta) else values
+    return Bounds(low, high)
+
+
+def _missing(unlisted: NDArray[np.bool_], meta: Metadata) -> bool:
+    """Tell whether logits are missing that nothing excuses."""
+    return bool(unlisted.any()) and not is_listed(meta)
+
+
+def _least_listed(records: pa.Table, ok: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return the last of each valid row's `top_logits`: no token that is not listed has a larger logit."""
+    lists = records["top_logits"].combine_chunks().filter(pa.array(ok))
+    ends = np.cumsum(pc.list_value_length(lists).to_numpy(zero_copy_only=False))
+    last: NDArray[np.float32] = lists.flatten().to_numpy(zero_copy_only=False)[ends - 1]
+    return last
 
 
 def compare(yes: NDArray[Any], no: NDArray[Any]) -> Decided:
@@ -166,21 +214,37 @@ def compare(yes: NDArray[Any], no: NDArray[Any]) -> Decided:
         yes: n scores of yes.
         no: n scores of no, in the same floating type; the comparison is exact in it.
     """
-    invalid = np.isnan(yes) | np.isnan(no)
-    decision = np.where(invalid, INVALID, np.where(yes > no, YES, NO))
-    margin = np.where(invalid, 0, yes - no).astype(np.float32)
+    return compare_bounds(Bounds(yes, yes), Bounds(no, no))
+
+
+def compare_bounds(yes: Bounds, no: Bounds) -> Decided:
+    """Decide n rows by yes > no, strictly, as far as the bounds decide it; the others are unparsed.
+
+    Yes where the least yes is above the most no, no where the most yes is not above the least no. The margin
+    is null where a score is not known exactly, and so is the tie where there may be one.
+    """
+    invalid = np.isnan(yes.low) | np.isnan(no.low)
+    is_yes, is_no = yes.low > no.high, yes.high <= no.low
+    decision = np.where(invalid, INVALID, np.where(is_yes, YES, np.where(is_no, NO, UNPARSED)))
+    exact = (yes.low == yes.high) & (no.low == no.high)
+    apart = is_yes | (yes.high < no.low)
+    margin = np.subtract(yes.low, no.low, out=np.zeros_like(yes.low), where=exact)
     return Decided(
         decision=pa.array(decision, pa.string()),
-        margin=pa.array(margin, pa.float32(), mask=invalid),
-        tie=pa.array(yes == no, pa.bool_(), mask=invalid),
+        margin=pa.array(margin.astype(np.float32), pa.float32(), mask=invalid | ~exact),
+        tie=pa.array(exact & (yes.low == no.low), pa.bool_(), mask=invalid | ~(exact | apart)),
     )
 
 
 def max_against_max(records: pa.Table, meta: Metadata, sets: TokenSets, readout: str) -> Decided:
     """Decide every row by the largest raw logit of `sets.yes` > the largest of `sets.no`."""
-    logits = candidate_logits(records, meta, [*sets.yes, *sets.no], readout)
+    known = candidate_bounds(records, meta, [*sets.yes, *sets.no], readout)
     split = len(sets.yes)
-    return compare(logits[:, :split].max(axis=1), logits[:, split:].max(axis=1))
+    yes, no = (
+        Bounds(*(bound[:, side].max(axis=1) for bound in known))
+        for side in (slice(split), slice(split, None))
+    )
+    return compare_bounds(yes, no)
 
 
 def decide_texts(

@@ -8,7 +8,17 @@ from functools import partial
 import pyarrow as pa
 
 from readout_audit.contracts import NO, UNPARSED, YES
-from readout_audit.readouts.base import AUTHORS, PAPER, Decided, Kind, Metadata, decide_texts, valid_rows
+from readout_audit.readouts.base import (
+    AUTHORS,
+    PAPER,
+    Decided,
+    Kind,
+    Metadata,
+    NotAvailableError,
+    decide_texts,
+    is_listed,
+    valid_rows,
+)
 
 WINDOW = 64
 """Characters of the stripped text that the authors look at."""
@@ -69,7 +79,16 @@ class TextReadout:
         return None
 
     def decide(self, records: pa.Table, meta: Metadata, labels: pa.Array | None = None) -> Decided:
-        """Decide every row by its text; a row without text is unparsed."""
+        """Decide every row by its text; a row without text is unparsed.
+
+        Raises:
+            NotAvailableError: no row has the text, because a server does not tell its prompt.
+        """
+        if is_listed(meta) and records[self.column].null_count == len(records):
+            raise NotAvailableError(
+                f"{self.name}: the records do not hold prompt and continuation together; a server does not tell "
+                "what it puts around a question."
+            )
         read = partial(self.read, meta=meta)
         return Decided(decide_texts(records[self.column], valid_rows(records), read))
 

@@ -16,6 +16,7 @@ from readout_audit.readouts.base import (
     NotAvailableError,
     TokenSets,
     compare,
+    is_listed,
     named_sets,
     valid_rows,
 )
@@ -52,11 +53,15 @@ class ThresholdReadout:
         """Decide n question rows; the margin is log-odds of P(yes) minus log-odds of the cut.
 
         Raises:
-            NotAvailableError: the valid rows are about fewer than two images.
+            NotAvailableError: the valid rows are about fewer than two images, or P(yes) is not known.
         """
         if labels is None:
             raise AuditError(f"{self.name} chooses its cut by labels and was given none.")
-        yes, no = set_masses(records, meta, self.ids(meta), self.name)
+        if is_listed(meta):
+            raise NotAvailableError(
+                f"{self.name}: P(yes) is not known where a server lists only its likeliest tokens."
+            )
+        yes, no = (mass.low for mass in set_masses(records, meta, self.ids(meta), self.name))
         log_odds, positive = yes - no, np.array(labels.to_pylist(), dtype=object) == YES
         fold = deal_folds(records["image"].to_pylist(), self.folds, self.seed)
         valid = valid_rows(records)
