@@ -40,6 +40,7 @@ def build(inputs: RunTables) -> Table:
         for row in audit.rows
         if row["varied"] != MODEL and row["split"] == split and row["labels"] == labels
     ]
+    primary = [row for row in shown if row["labels"] == inputs.options.labels[0]]
     without_logits = frozenset(audit.metadata.get("without_near_ties", ()))
     return Table(
         number=None,
@@ -62,7 +63,7 @@ def build(inputs: RunTables) -> Table:
         ),
         rows=tuple(_row(inputs, row, without_logits) for row in shown),
         n=n_text([row["n"] for row in shown if row["n"] is not None], "questions per setting"),
-        notes=(*_notes(audit.metadata, inputs), *_largest(shown), *_gaps(shown, inputs)),
+        notes=(*_notes(audit.metadata, inputs), *_largest(primary), *_gaps(primary)),
     )
 
 
@@ -143,7 +144,8 @@ def _largest(shown: list[dict[str, Any]]) -> tuple[str, ...]:
     where, span, low, high = max(spans, key=lambda one: one[1])
     return (
         f"The largest move of a setting is {_text(most['delta'])} ({most['model']}, {most['varied']}: "
-        f"{most['precision']}, {most['template']}, under {most['readout']}); the largest move of the readout is "
+        f"{most['precision']}, {most['template']}, {most['dataset']}, under {most['readout']}); the largest move of "
+        "the readout is "
         f"{_text(span)} ({where}: from {low} to {high}).",
     )
 
@@ -153,20 +155,20 @@ def _readout_spans(shown: list[dict[str, Any]]) -> list[tuple[str, float, str, s
     by_cell: dict[tuple[str, ...], dict[str, float]] = {}
     for row in shown:
         if row["readout"] != GAP and row["value"] is not None:
-            key = tuple(row[name] for name in ("model", "precision", "template", "dataset", "labels"))
+            key = tuple(row[name] for name in ("model", "precision", "template", "dataset"))
             by_cell.setdefault(key, {})[row["readout"]] = row["value"]
     spans = []
     for key, values in by_cell.items():
         low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-        spans.append((", ".join(key[:3]), values[high] - values[low], low, high))
+        spans.append((", ".join(key), values[high] - values[low], low, high))
     return spans
 
 
-def _gaps(shown: list[dict[str, Any]], inputs: RunTables) -> tuple[str, ...]:
+def _gaps(shown: list[dict[str, Any]]) -> tuple[str, ...]:
     """Say between which values the gap of the pair lies over the settings of each model."""
     found: dict[str, list[float]] = {}
     for row in shown:
-        if row["readout"] == GAP and row["value"] is not None and row["labels"] == inputs.options.labels[0]:
+        if row["readout"] == GAP and row["value"] is not None:
             found.setdefault(row["model"], []).append(row["value"])
     return tuple(
         f"{model}: the gap lies between {_text(min(gaps))} and {_text(max(gaps))} over {len(gaps)} settings."

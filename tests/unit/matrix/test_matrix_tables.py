@@ -174,8 +174,8 @@ def test_settings_audit_by_hand(run: RunTables) -> None:
     assert (gap["F1"], gap["ΔF1"]) == ("0.1333", "-0.2000")
     assert gap["against the reference: questions"] == gap["near-tied"] == "–"
     notes = notes_of("table_settings_audit", run)
-    assert "The largest move of a setting is -0.2000 (m, precision: nf4, t, under a)" in notes
-    assert "the largest move of the readout is 0.3333 (m, fp32, t: from b to a)" in notes
+    assert "The largest move of a setting is -0.2000 (m, precision: nf4, t, d, under a)" in notes
+    assert "the largest move of the readout is 0.3333 (m, fp32, t, d: from b to a)" in notes
     assert "m: the gap lies between 0.1333 and 0.3333 over 2 settings." in notes
 
 
