@@ -97,7 +97,7 @@ RECIPES: dict[str, Recipe] = {
             chat_template=_MISTRAL_CHAT,
             prompt="[INST] <image>\n{question} Answer yes or no only. [/INST]",
             answer_prefix=" ",
-            careless_rate=2.1e-4,
+            careless_rate=2.7e-4,
         ),
         Recipe(
             name="tiny-qwen",
