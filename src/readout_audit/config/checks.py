@@ -5,6 +5,7 @@ parsed, because Snakemake calls a file that exists up to date even when no rule 
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,8 @@ class Known:
 
     `order_bound` are the tables and figures that need the order in which questions were asked,
     `signal_bound` those that need signals;
-    `counted_models` the models whose printed scores the project holds, `published_models` those whose
-    decisions were published.
+    `counted_models` and `counted_readouts` the models and readouts whose printed scores the project holds,
+    `published_readouts` those that the published decisions are of.
     """
 
     adapters: frozenset[str]
@@ -34,30 +35,61 @@ class Known:
     order_bound: frozenset[str]
     signal_bound: frozenset[str]
     counted_models: frozenset[str]
-    published_models: frozenset[str]
+    counted_readouts: frozenset[str]
+    published_readouts: frozenset[str]
 
 
-def unknown(key: str, names: Iterable[str], known: Iterable[str], where: str) -> Iterator[str]:
-    """Yield a sentence for every name that is not known."""
+def unknown(
+    key: str, names: Iterable[str], known: Iterable[str], which: str, listing: str = "", remedy: str = ""
+) -> Iterator[str]:
+    """Yield a sentence for every name that is not known.
+
+    Args:
+        key: the key that holds the names.
+        names: what it holds.
+        known: what it may hold.
+        which: what is wrong with another name, after "which", such as "is no readout of this program".
+        listing: where the known names are listed, for when they are many.
+        remedy: what else can be done, such as " or add it to models".
+    """
     choices = sorted(known)
+    few = not listing or len(choices) <= _LISTED
     for name in names:
         if name not in choices:
-            listed = ", ".join(choices) if len(choices) <= 12 else f"{len(choices)} names in {where}"
-            yield f"{key} names {name!r}, which {where} does not have{closest(name, choices)}; known are {listed}."
+            choose = (
+                f"choose from {', '.join(choices)}" if few else f"{listing} lists the {len(choices)} names"
+            )
+            yield f"{key} names {name!r}, which {which}{closest(name, choices)}; " + (
+                f"{choose}{remedy}." if choices else "there is none to choose from: define one or remove it."
+            )
 
 
 def check_names(config: Config, known: Known) -> Iterator[str]:
     """Every name in the lists of a run is defined somewhere."""
-    yield from unknown("models", config["models"], config["known_models"], "models.yaml")
-    yield from unknown("reference_model", [config["reference_model"]], config["known_models"], "models.yaml")
-    yield from unknown("datasets", config["datasets"], config["known_datasets"], "datasets.yaml")
-    yield from unknown("readouts", config["readouts"], known.readouts, "the readout registry")
-    yield from unknown("tables", config["tables"], known.tables, "the table registry")
-    yield from unknown("figures", config["figures"], known.figures, "the figure registry")
+    undefined = f"{MODELS} does not define"
+    yield from unknown("models", config["models"], config["known_models"], undefined, MODELS)
+    reference = [config["reference_model"]]
+    yield from unknown("reference_model", reference, config["known_models"], undefined, MODELS)
+    undefined = f"{DATASETS} does not define"
+    yield from unknown("datasets", config["datasets"], config["known_datasets"], undefined, DATASETS)
+    further = [name for name in config["labels"] if name != "pope"]
+    yield from unknown("labels", further, config["known_labels"], undefined, DATASETS)
+    yield from unknown("readouts", config["readouts"], known.readouts, "is not a readout", "docs/readouts.md")
+    for key, names in (("tables", known.tables), ("figures", known.figures)):
+        yield from unknown(
+            key, config[key], names, f"is not one of the {key}", f"src/readout_audit/{key}/registry.py"
+        )
+    yield from unknown("inference.engine", [config["inference"]["engine"]], known.engines, "is not an engine")
     yield from unknown(
-        "inference.engine", [config["inference"]["engine"]], known.engines, "the engine registry"
+        "gap_pair",
+        config["gap_pair"],
+        config["readouts"],
+        "readouts does not list",
+        "",
+        " or add it to readouts",
     )
-    yield from unknown("gap_pair", config["gap_pair"], config["readouts"], "this run's readouts")
+    if config["run"] in TAKEN:
+        yield f"run is {config['run']!r}, a name that results/ uses for something else; choose another name."
 
 
 def check_cells(config: Config, known: Known) -> Iterator[str]:
@@ -72,25 +104,65 @@ def check_cells(config: Config, known: Known) -> Iterator[str]:
     for text in config["extra_cells"]:
         parts = text.split("/")
         if len(parts) != 3 or not all(parts):
-            yield f"extra_cells has {text!r}, which must read model/precision/template, such as llava-1.5-7b/nf4/paper."
+            yield f"extra_cells has {text!r}, but must have model/precision/template, such as llava-1.5-7b/nf4/paper."
             continue
-        yield from unknown("extra_cells", parts[:1], config["known_models"], "models.yaml")
+        yield from unknown(
+            "extra_cells", parts[:1], config["known_models"], f"{MODELS} does not define", MODELS
+        )
         if parts[1] not in precisions:
-            yield f"extra_cells has {text!r}: {parts[1]!r} is no precision; choose one of {', '.join(precisions)}."
+            yield f"extra_cells has {text!r}, but {parts[1]!r} is no precision; choose from {', '.join(precisions)}."
         if text in crossed:
             yield f"extra_cells has {text!r}, which models, precisions and templates already give; remove it."
 
 
 def check_splits(config: Config, known: Known) -> Iterator[str]:
-    """Every release has every split of the run."""
-    for dataset in config["datasets"]:
-        has = config["known_datasets"][dataset]["splits"]
-        for split in config["splits"]:
-            if split not in has:
+    """Every release and label set has every split of the run, and some split has every subset."""
+    sets = {f"dataset {name}": config["known_datasets"][name]["splits"] for name in config["datasets"]}
+    for name in config["labels"]:
+        if name != "pope":
+            sets[f"label set {name}"] = config["known_labels"][name]["splits"]
+    for owner, has in sets.items():
+        yield from unknown("splits", config["splits"], has, f"{owner} does not have")
+    asked = [
+        config["known_datasets"][dataset]["splits"][split].get("rows")
+        for dataset in config["datasets"]
+        for split in config["splits"]
+    ]
+    for size in config["subsets"]:
+        if None not in asked and size > max(asked):
+            yield f"subsets has {size}, but the largest split has {max(asked)} questions; choose a smaller number."
+
+
+def check_releases(config: Config, known: Known) -> Iterator[str]:
+    """Every file of a release can be made or fetched, and its pictures are defined."""
+    for name, entry in config["known_datasets"].items():
+        key = f"known_datasets.{name}"
+        for split, file in entry["splits"].items():
+            if "path" not in file and not ("url" in file and "mirror" in file):
                 yield (
-                    f"splits names {split!r}, which dataset {dataset} does not have{closest(split, has)}; "
-                    f"it has {', '.join(has)}."
+                    f"{key}.splits.{split} says neither where its file is fetched nor where it is made; "
+                    f"give it url and mirror, or path."
                 )
+        undefined = "known_images does not define"
+        yield from unknown(f"{key}.images", [entry["images"]], config["known_images"], undefined, DATASETS)
+    for name, images in config["known_images"].items():
+        if "path" not in images and not {"url", "mirror", "folder_key", "fetched"} <= images.keys():
+            yield f"known_images.{name} must have url, mirror, folder_key and fetched, or path; add what is missing."
+
+
+def check_pictures(config: Config, known: Known) -> Iterator[str]:
+    """Pictures that have no address are in a mirror."""
+    if config["records_from"] != "inference" or config["mirror"] is not None:
+        return
+    for dataset in config["datasets"]:
+        name = config["known_datasets"][dataset]["images"]
+        images = config["known_images"][name]
+        own = config[images["folder_key"]] if images.get("folder_key") else None
+        if "path" not in images and images["url"] is None and own is None:
+            yield (
+                f"mirror is null, but the pictures of dataset {dataset} cannot be downloaded one by one; "
+                f"put them into a folder under {Path(images['mirror']).parent} and set mirror to that folder."
+            )
 
 
 def check_templates(config: Config, known: Known) -> Iterator[str]:
@@ -98,11 +170,12 @@ def check_templates(config: Config, known: Known) -> Iterator[str]:
     for model, _, template in Plan(config).asked:
         prompts = config["known_templates"].get(model)
         if prompts is None:
-            yield f"model {model} has no template in templates.yaml; add one under known_templates.{model}."
-        elif template not in prompts:
-            yield (
-                f"templates names {template!r}, which model {model} does not have{closest(template, prompts)}; "
-                f"it has {', '.join(prompts)}."
+            yield f"model {model} has no template in {TEMPLATES}; add one under known_templates.{model}."
+        else:
+            names = [] if template in config["templates"] else config["extra_cells"]
+            key = "extra_cells" if names else "templates"
+            yield from unknown(
+                key, [template], prompts, f"model {model} does not have", "", f" or add it to {TEMPLATES}"
             )
 
 
@@ -112,27 +185,41 @@ def check_prompts(config: Config, known: Known) -> Iterator[str]:
         for name, prompt in prompts.items():
             key = f"known_templates.{model}.{name}"
             if prompt["chat"] != (prompt["text"] is None):
-                yield f"{key} must have either a text or chat: true, not both and not neither."
+                yield f"{key} must have either a text and chat: false, or chat: true and text: null; correct one of them."
             elif prompt["text"] is not None and prompt["text"].count("{question}") != 1:
-                yield f"{key}.text must hold {{question}} exactly once."
+                yield f"{key}.text must hold {{question}} exactly once; write it where the question goes."
             elif prompt["text"] is not None and prompt["suffix"]:
                 yield f"{key}.suffix belongs to chat templates; write it into the text instead."
+            for stray in re.findall(r"\{\w+\}", f"{prompt['text'] or ''}{prompt['suffix']}"):
+                if stray != "{question}" or prompt["text"] is None:
+                    yield f"{key} holds {stray}, which the model would read as it stands; remove it."
 
 
 def check_models(config: Config, known: Known) -> Iterator[str]:
-    """A model's weights come from one place, its family is known, and a local folder is there."""
-    for name, entry in config["known_models"].items():
-        key = f"known_models.{name}"
-        yield from unknown(f"{key}.adapter", [entry["adapter"]], known.adapters, "the model registry")
+    """Weights come from one place, a model's family is known, and a local folder is there."""
+    checkpoints = [
+        (f"{part}.{name}", entry)
+        for part in ("known_models", "known_clips")
+        for name, entry in config[part].items()
+    ]
+    for key, entry in checkpoints:
+        if "adapter" in entry:
+            yield from unknown(f"{key}.adapter", [entry["adapter"]], known.adapters, "is not an adapter")
         if sum(bool(entry.get(place)) for place in ("repository", "folder", "random")) != 1:
-            yield f"{key} must have one of a repository, a folder or random, and only one."
+            kinds = "repository, folder and random" if "adapter" in entry else "repository and folder"
+            yield f"{key} must have exactly one of {kinds}; set the others to null or leave them out."
         elif entry["folder"] is not None and entry["revision"] is not None:
             yield f"{key}.revision belongs to a repository; a folder is identified by its content, so remove it."
     if config["records_from"] == "inference":
         for name in Plan(config).models:
             folder = config["known_models"][name]["folder"]
-            if folder is not None and not (Path(folder) / "config.json").is_file():
-                yield f"known_models.{name}.folder is {folder!r}, where there is no config.json; name a checkpoint folder."
+            yield from _check_checkpoint(f"known_models.{name}", folder)
+
+
+def _check_checkpoint(key: str, folder: str | None) -> Iterator[str]:
+    """A checkpoint's own folder holds one."""
+    if folder is not None and not (Path(folder) / "config.json").is_file():
+        yield f"{key}.folder is {folder!r}, where there is no config.json; name a folder that holds a checkpoint."
 
 
 def check_folders(config: Config, known: Known) -> Iterator[str]:
@@ -142,7 +229,8 @@ def check_folders(config: Config, known: Known) -> Iterator[str]:
         if folder is None:
             continue
         if not Path(folder).is_dir():
-            yield f"{key} is {folder!r}, which is not a folder; correct the path or set it to null."
+            home = " (~ is not replaced by your home folder here)" if folder.startswith("~") else ""
+            yield f"{key} is {folder!r}, which is not a folder{home}; correct the path or set it to null."
         elif not os.access(folder, os.R_OK | os.X_OK):
             yield f"{key} is {folder!r}, which you may not read; change its permissions."
 
@@ -161,8 +249,8 @@ def check_source(config: Config, known: Known) -> Iterator[str]:
         missing = missing_records(Plan(config))
         if missing:
             yield (
-                f"records_folder {folder!r} lacks {missing[0].relative_to(folder)} ({len(missing)} files missing); "
-                f"add them or name fewer datasets, models, precisions or templates."
+                f"records_folder is {folder!r}, where {missing[0].relative_to(folder)} is missing (files missing in "
+                f"all: {len(missing)}); add them, or ask for fewer datasets, models, precisions or templates."
             )
     if source in ("published", "counts"):
         yield from _check_printed(config, known, source)
@@ -171,13 +259,28 @@ def check_source(config: Config, known: Known) -> Iterator[str]:
 def _check_printed(config: Config, known: Known, source: str) -> Iterator[str]:
     """Published and printed answers exist for few cells and few readouts."""
     if config["datasets"] != ["coco-2023-10"]:
-        yield f"records_from {source!r} holds answers to coco-2023-10 only; set datasets: [coco-2023-10]."
-    models = known.counted_models if source == "counts" else known.published_models
-    yield from unknown("models", config["models"], models, f"records_from {source!r}")
+        yield f"records_from: {source} has answers to coco-2023-10 only; set datasets: [coco-2023-10]."
+    models = known.counted_models if source == "counts" else frozenset(config["known_published"])
+    for model, precision, template in Plan(config).asked:
+        yield from unknown("models", [model], models, f"records_from: {source} has no answers of")
+        held = {"precision": "nf4", "template": "authors"}
+        if source == "published" and model in models:
+            entry = config["known_published"][model]
+            yield from unknown(
+                "splits", config["splits"], entry["splits"], f"{model}'s published answers do not have"
+            )
+            held = {key: entry[key] for key in held}
+        if held != {"precision": precision, "template": template}:
+            yield (
+                f"precisions, templates or extra_cells ask for {model}/{precision}/{template}, but records_from: "
+                f"{source} has {model}/{held['precision']}/{held['template']} only; ask for that alone."
+            )
+    readouts = known.counted_readouts if source == "counts" else known.published_readouts
+    yield from unknown("readouts", config["readouts"], readouts, f"records_from: {source} has no answers of")
     if source == "counts":
         for key in ("tables", "figures"):
             for name in sorted(set(config[key]) & known.order_bound):
-                yield f"{key} names {name!r}, which needs the order of the questions; printed counts have none, so remove it."
+                yield f"{key} names {name!r}, which needs the order of the questions, and printed counts have none; remove it."
 
 
 def check_reference(config: Config, known: Known) -> Iterator[str]:
@@ -185,58 +288,80 @@ def check_reference(config: Config, known: Known) -> Iterator[str]:
     if config["records_from"] == "inference":
         asked = [model for model, _, _ in Plan(config).asked]
         if config["reference_model"] not in asked:
-            yield f"reference_model is {config['reference_model']!r}, which this run does not ask; add it to models."
+            yield (
+                f"reference_model is {config['reference_model']!r}, which this run does not ask; add it to models "
+                f"or choose from {', '.join(dict.fromkeys(asked))}."
+            )
 
 
 def check_signals(config: Config, known: Known) -> Iterator[str]:
     """Signals are measured of models that are asked, with CLIPs that are known and there."""
     signals = config["signals"]
-    yield from unknown("signals.models", signals["models"], config["known_models"], "models.yaml")
+    undefined = f"{MODELS} does not define"
+    yield from unknown("signals.models", signals["models"], config["known_models"], undefined, MODELS)
+    for key in ("authors_window", "entropy_layers"):
+        first, end = signals[key]
+        if first >= end:
+            yield f"signals.{key} is [{first}, {end}], but must end after it starts; write the smaller number first."
     if not signals["compute"] or config["records_from"] != "inference":
         return
     asked = [model for model, _, _ in Plan(config).asked]
-    yield from unknown("signals.models", signals["models"], asked, "this run")
+    yield from unknown(
+        "signals.models", signals["models"], asked, "this run does not ask", "", " or add it to models"
+    )
     for key in ("clip_b32", "clip_l14_336"):
         name = signals[key]
         if name is None:
             continue
-        yield from unknown(f"signals.{key}", [name], config["known_clips"], "models.yaml")
-        folder = config["known_clips"].get(name, {}).get("folder")
-        if folder is not None and not (Path(folder) / "config.json").is_file():
-            yield f"known_clips.{name}.folder is {folder!r}, where there is no config.json; name a checkpoint folder."
+        yield from unknown(f"signals.{key}", [name], config["known_clips"], undefined, MODELS)
+        if name in config["known_clips"]:
+            yield from _check_checkpoint(f"known_clips.{name}", config["known_clips"][name]["folder"])
     if signals["text_prompt"].count("{noun}") != 1:
-        yield "signals.text_prompt must hold {noun} exactly once."
+        yield "signals.text_prompt must hold {noun} exactly once; write it where the object's name goes."
 
 
 def check_measured(config: Config, known: Known) -> Iterator[str]:
     """Tables and figures of corrections and the probe need signals."""
     if Plan(config).measured_cells:
         return
+    source = config["records_from"]
+    remedy = (
+        "set signals.compute: true and name models under signals.models, or remove it"
+        if source in ("inference", "files")
+        else f"records_from: {source} has none, so remove it"
+    )
     for key in ("tables", "figures"):
         for name in config[key]:
             if name in known.signal_bound:
-                yield f"{key} names {name!r}, which needs signals, and this run measures none; set signals.compute or remove it."
+                yield f"{key} names {name!r}, which needs signals (a second pass over the models); {remedy}."
 
 
 def check_labels(config: Config, known: Known) -> Iterator[str]:
-    """RePOPE re-annotates COCO's POPE only."""
+    """RePOPE re-annotates COCO's POPE only, and its files are fetched only where questions are."""
     if "repope" in config["labels"]:
+        if config["records_from"] in ("files", "counts"):
+            yield f"labels names 'repope', which records_from: {config['records_from']} cannot use; remove repope from labels."
         for dataset in config["datasets"]:
             if (
                 config["known_datasets"][dataset]["image_namespace"]
                 != config["known_labels"]["repope"]["image_namespace"]
             ):
-                yield f"labels names 'repope', which re-annotates COCO images only, not those of {dataset}; remove one."
+                yield (
+                    f"labels names 'repope', which has labels for POPE's own COCO questions and none for {dataset}; "
+                    f"remove repope from labels, or {dataset} from datasets."
+                )
 
 
 CHECKS: tuple[Callable[[Config, Known], Iterator[str]], ...] = (
     check_names,
     check_cells,
+    check_releases,
     check_splits,
     check_templates,
     check_prompts,
     check_models,
     check_folders,
+    check_pictures,
     check_source,
     check_reference,
     check_labels,

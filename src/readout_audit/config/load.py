@@ -11,7 +11,7 @@ from readout_audit.config.plan import Plan
 from readout_audit.config.schema import check_against_schema
 from readout_audit.errors import AuditError
 
-PARTS = ("models", "templates", "datasets", "clips")
+PARTS = ("models", "clips", "templates", "datasets", "labels", "images", "published")
 """The definition files: `known_<part>` is checked against `<part>.schema.yaml`."""
 
 
@@ -24,7 +24,7 @@ class _StrictLoader(yaml.SafeLoader):
             if key in keys[:position]:
                 line = node.value[position][0].start_mark.line + 1
                 raise AuditError(
-                    f"config: {node.start_mark.name}, line {line}: key {key!r} stands twice; keep one."
+                    f"config: {node.start_mark.name}, line {line}: key {key!r} stands twice; keep one of them."
                 )
         return super().construct_mapping(node, deep)
 
@@ -36,11 +36,18 @@ def check_files(paths: list[Path]) -> None:
             with path.open(encoding="utf-8") as stream:
                 value = yaml.load(stream, Loader=_StrictLoader)
         except OSError as error:
-            raise AuditError(f"config: {path} cannot be read ({error.strerror}).") from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise AuditError(f"config: {path} is not valid YAML: {' '.join(str(error).split())}.") from error
+            raise AuditError(
+                f"config: {path} cannot be read ({error.strerror}); correct its path."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise AuditError(
+                f"config: {path} is not UTF-8 text (byte {error.start}); save it as UTF-8."
+            ) from error
+        except yaml.YAMLError as error:
+            reason = " ".join(str(error).split())
+            raise AuditError(f"config: {path} is not valid YAML ({reason}); correct it there.") from error
         if not isinstance(value, dict):
-            raise AuditError(f"config: {path} holds no keys; it must be a YAML dictionary.")
+            raise AuditError(f"config: {path} must hold keys with values, such as run: demo; it holds none.")
 
 
 def load_plan(config: Mapping[str, Any], schemas: Path, known: Known) -> Plan:

@@ -15,13 +15,14 @@ from readout_audit.figures.registry import FIGURES
 from readout_audit.inference.registry import ENGINES
 from readout_audit.models.registry import ADAPTERS
 from readout_audit.readouts.registry import READOUTS
+from readout_audit.sources.published import KEYS
 from readout_audit.tables.registry import TABLES
 
 
-def known_names(config: Mapping[str, Any]) -> Known:
+def known_names() -> Known:
     """Return the names that the registries know; nothing they name is imported."""
     entries = {**TABLES, **FIGURES}
-    numbers = read_numbers(Path(NUMBERS))
+    printed = select(read_numbers(Path(NUMBERS)), section="Table 4")
     return Known(
         adapters=frozenset(ADAPTERS),
         engines=frozenset(ENGINES),
@@ -30,8 +31,9 @@ def known_names(config: Mapping[str, Any]) -> Known:
         figures=frozenset(FIGURES),
         order_bound=frozenset(name for name, entry in entries.items() if "order" in entry.needs),
         signal_bound=frozenset(name for name, entry in entries.items() if set(entry.needs) & set(MEASURED)),
-        counted_models=frozenset(number.model for number in select(numbers, section="Table 4")),
-        published_models=frozenset(config.get("known_published", {})),
+        counted_models=frozenset(number.model for number in printed),
+        counted_readouts=frozenset(number.readout for number in printed),
+        published_readouts=frozenset(KEYS.values()),
     )
 
 
@@ -47,7 +49,7 @@ def prepare(config: Mapping[str, Any], files: Sequence[str], workflow_folder: st
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     try:
         check_files([Path(file) for file in files])
-        plan = load_plan(config, Path(workflow_folder) / "workflow/schemas", known_names(config))
+        plan = load_plan(config, Path(workflow_folder) / "workflow/schemas", known_names())
     except AuditError as error:
         sys.exit(f"error: {error}")
     return Wiring(plan.config)

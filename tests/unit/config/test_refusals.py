@@ -47,7 +47,7 @@ def in_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def refusal(config: Config, root: Path) -> str:
     with pytest.raises(AuditError) as caught:
-        load_plan(config, root / "workflow/schemas", known_names(config))
+        load_plan(config, root / "workflow/schemas", known_names())
     return str(caught.value)
 
 
@@ -76,6 +76,7 @@ def drop(path: str) -> Callable[[Config], None]:
 MODEL = "known_models/tiny-llava/"
 PROMPT = "known_templates/tiny-llava/authors/"
 SPLIT = "known_datasets/demo-pope/splits/random/"
+READ = ["legacy_8tok", "legacy_2tok"]
 
 BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     # what the schema says
@@ -106,19 +107,22 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
         put("records_from", "cache"),
         "records_from is 'cache', but must be one of inference, files",
     ),
-    "no such precision": (put("precisions", ["fp8"]), "precisions.entry 1 is 'fp8', but must be one of fp32"),
+    "no such precision": (
+        put("precisions", ["fp8"]),
+        "entry 1 of precisions is 'fp8', but must be one of fp32",
+    ),
     "no such device": (
         put("inference/device", "tpu"),
         "inference.device is 'tpu', but must be one of auto, cuda, cpu",
     ),
-    "run is a path": (put("run", "../demo"), "run is '../demo', but must be a text of the form"),
+    "run is a path": (put("run", "../demo"), "run is '../demo', but must be a name of letters, digits,"),
     "one readout for a gap": (
         put("gap_pair", ["legacy_2tok"]),
         "gap_pair is ['legacy_2tok'], but must be a list of 2",
     ),
     "no such labels": (
         put("labels", ["popeye"]),
-        "labels.entry 1 is 'popeye', but must be one of pope, repope",
+        "entry 1 of labels is 'popeye', but must be one of pope, repope",
     ),
     "remote code": (
         put(MODEL + "trust_remote_code", True),
@@ -126,7 +130,7 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     ),
     "a branch for a revision": (
         put("known_models/llava-1.5-7b/revision", "main"),
-        "known_models.llava-1.5-7b.revision is 'main', but must be a text of the form",
+        "known_models.llava-1.5-7b.revision is 'main', but must be a commit of 40 hexadecimal digits",
     ),
     "boundary misspelt": (
         put(PROMPT + "answer_boundary", "clear"),
@@ -134,20 +138,124 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     ),
     "bad hash": (
         put(SPLIT + "sha256", "abc"),
-        "splits.random.sha256 is 'abc', but must be a text of the form",
+        "splits.random.sha256 is 'abc', but must be a hash of 64 hexadecimal digits",
     ),
     "dataset without namespace": (
         drop("known_datasets/demo-pope/image_namespace"),
         "image_namespace is missing",
     ),
+    "name with a line break": (
+        put("run", "demo\n"),
+        "run is 'demo\\n', but must be a name of letters, digits,",
+    ),
+    "name too long": (put("run", "d" * 101), "but must be a text of at most 100 characters"),
+    "half a shard": (put("inference/shards", 2.0), "shards is 2.0, but must be a whole number"),
+    "true shards": (put("inference/shards", True), "shards is true, but must be a whole number"),
+    "batch too large": (put("inference/batch_size", 10**30), "but must be at most 65536"),
+    "seed too large": (put("bootstrap/seed", 2**32), "but must be at most 4294967295"),
+    "null for a list": (put("tables", None), "tables is null, but must be a list"),
+    "empty mirror": (put("mirror", ""), "mirror is '', but must be a text that is not empty"),
+    "gap with itself": (put("gap_pair", ["legacy_2tok"] * 2), "gap_pair is ['legacy_2tok', 'legacy_2tok']"),
+    "name that is a number": (
+        lambda config: config["known_models"].update({7: config["known_models"]["tiny-llava"]}),
+        "7 at known_models must be a text; choose another name",
+    ),
+    "path for a name": (
+        lambda config: config["known_templates"].update({"../x": {}}),
+        "'../x' at known_templates must be a name of letters, digits,",
+    ),
+    "repository outside": (
+        put("known_models/llava-1.5-7b/repository", "../x"),
+        "repository is '../x', but must be an owner and a name",
+    ),
+    "mirror path outside": (
+        put("known_labels/repope/splits/random/mirror", "repope/../../x.json"),
+        "splits.random.mirror is 'repope/../../x.json', but must be a path such as",
+    ),
+    "made outside": (
+        put(SPLIT + "path", "/tmp/x.json"),
+        "but must be a path that starts with results/{run}/",
+    ),
+    "no address": (
+        put("known_labels/repope/splits/random/url", None),
+        "random.url is null, but must be a text",
+    ),
+    "label set without splits": (drop("known_labels/repope/splits"), "known_labels.repope.splits is missing"),
+    "no models known": (drop("known_models"), "known_models is missing"),
+    "no templates known": (drop("known_templates"), "known_templates is missing"),
+    "no datasets known": (drop("known_datasets"), "known_datasets is missing"),
+    "published is a number": (put("known_published", 1), "known_published is 1, but must be a dictionary"),
+    "published without precision": (
+        drop("known_published/llava-1.5-7b/precision"),
+        "known_published.llava-1.5-7b.precision is missing",
+    ),
+    "pictures of no folder key": (
+        put("known_images/gqa/folder_key", "gqa"),
+        "folder_key is 'gqa', but must be one of coco_val2014, null",
+    ),
+    "address of no picture": (
+        put("known_images/coco-val2014/url", "http://images.cocodataset.org/val2014/"),
+        "url is 'http://images.cocodataset.org/val2014/', but must be an address with {image} once",
+    ),
     # what the checks say
+    "run takes a folder": (put("run", "benchmarks"), "run is 'benchmarks', a name that results/ uses"),
+    "unknown labels": (
+        lambda config: config.update(labels=["repope"], known_labels={}),
+        "labels names 'repope', which config/datasets.yaml does not define; there is none to choose from",
+    ),
+    "file from nowhere": (
+        drop(SPLIT + "path"),
+        "known_datasets.demo-pope.splits.random says neither where its file is fetched nor where it is made",
+    ),
+    "pictures not defined": (
+        put("known_datasets/demo-pope/images", "demo"),
+        "known_datasets.demo-pope.images names 'demo', which known_images does not define",
+    ),
+    "pictures from nowhere": (
+        drop("known_images/demo-world/path"),
+        "known_images.demo-world must have url, mirror, folder_key and fetched, or path",
+    ),
+    "pictures without address or mirror": (
+        put("datasets", ["gqa-seem"]),
+        "mirror is null, but the pictures of dataset gqa-seem cannot be downloaded one by one",
+    ),
+    "subset larger than any split": (
+        lambda config: config.update(datasets=["coco-2023-05"], subsets=[3001]),
+        "subsets has 3001, but the largest split has 3000 questions",
+    ),
+    "cell of no template": (
+        put("extra_cells", ["tiny-llava/fp32/chat"]),
+        "extra_cells names 'chat', which model tiny-llava does not have",
+    ),
+    "stray placeholder": (
+        put(PROMPT + "text", "USER: {image}\n{question}"),
+        "authors holds {image}, which the model would read as it stands; remove it",
+    ),
+    "question in a suffix": (
+        put("known_templates/tiny-qwen/authors/suffix", " {question}"),
+        "known_templates.tiny-qwen.authors holds {question}, which the model would read",
+    ),
+    "CLIP from nowhere": (
+        put("known_clips/tiny-clip-b/folder", None),
+        "known_clips.tiny-clip-b must have exactly one of repository and folder",
+    ),
+    "CLIP folder without checkpoint": (
+        put("known_clips/tiny-clip-b/folder", "docs"),
+        "known_clips.tiny-clip-b.folder is 'docs', where there is no config.json",
+    ),
+    "mirror at home": (put("mirror", "~/no/such"), "(~ is not replaced by your home folder here)"),
+    "span that ends before it starts": (
+        put("signals/authors_window", [37, 1]),
+        "signals.authors_window is [37, 1], but must end after it starts",
+    ),
+    "no layers": (put("signals/entropy_layers", [2, 2]), "signals.entropy_layers is [2, 2], but must end"),
     "unknown model": (
         put("models", ["tiny-lava"]),
-        "models names 'tiny-lava', which models.yaml does not have (did you mean",
+        "models names 'tiny-lava', which config/models.yaml does not define (did you mean",
     ),
     "unknown dataset": (
         put("datasets", ["demo"]),
-        "datasets names 'demo', which datasets.yaml does not have",
+        "datasets names 'demo', which config/datasets.yaml does not define",
     ),
     "unknown template": (
         put("templates", ["author"]),
@@ -155,49 +263,49 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     ),
     "model without template": (
         drop("known_templates/tiny-llava"),
-        "model tiny-llava has no template in templates.yaml",
+        "model tiny-llava has no template in config/templates.yaml",
     ),
     "unknown split": (put("splits", ["rand"]), "splits names 'rand', which dataset demo-pope does not have"),
     "unknown readout": (
         put("readouts", ["legacy_3tok"]),
-        "readouts names 'legacy_3tok', which the readout registry",
+        "readouts names 'legacy_3tok', which is not a readout (did you mean",
     ),
     "unknown table": (
         put("tables", ["table_99"]),
-        "tables names 'table_99', which the table registry does not have",
+        "tables names 'table_99', which is not one of the tables",
     ),
     "unknown figure": (
         put("figures", ["figure_99"]),
-        "figures names 'figure_99', which the figure registry does not",
+        "figures names 'figure_99', which is not one of the figures",
     ),
     "unknown engine": (
         put("inference/engine", "fast"),
-        "inference.engine names 'fast', which the engine registry",
+        "inference.engine names 'fast', which is not an engine; choose from sequential",
     ),
     "unknown adapter": (
         put(MODEL + "adapter", "lava"),
-        "known_models.tiny-llava.adapter names 'lava', which the model",
+        "known_models.tiny-llava.adapter names 'lava', which is not an adapter",
     ),
     "gap of readouts not read": (
         put("readouts", ["legacy_8tok"]),
-        "gap_pair names 'legacy_2tok', which this run's readouts",
+        "gap_pair names 'legacy_2tok', which readouts does not list",
     ),
     "unknown reference": (
         put("reference_model", "llama"),
-        "reference_model names 'llama', which models.yaml does not",
+        "reference_model names 'llama', which config/models.yaml does not",
     ),
     "reference not asked": (
         put("reference_model", "llava-1.5-7b"),
         "which this run does not ask; add it to models",
     ),
-    "cell malformed": (put("extra_cells", ["tiny-llava/fp32"]), "must read model/precision/template"),
+    "cell malformed": (put("extra_cells", ["tiny-llava/fp32"]), "must have model/precision/template"),
     "cell of no model": (
         put("extra_cells", ["tiny/fp32/authors"]),
-        "extra_cells names 'tiny', which models.yaml",
+        "extra_cells names 'tiny', which config/models.yaml",
     ),
     "cell of no precision": (
         put("extra_cells", ["tiny-llava/fp8/authors"]),
-        "'fp8' is no precision; choose one of fp32",
+        "'fp8' is no precision; choose from fp32",
     ),
     "cell twice": (
         put("extra_cells", ["tiny-llava/fp32/authors"]),
@@ -209,20 +317,23 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     ),
     "prompt twice over": (
         put(PROMPT + "chat", True),
-        "must have either a text or chat: true, not both and not neither",
+        "must have either a text and chat: false, or chat: true and text: null",
     ),
     "prompt of nothing": (
         put(PROMPT + "text", None),
-        "must have either a text or chat: true, not both and not neither",
+        "must have either a text and chat: false, or chat: true and text: null",
     ),
     "suffix of a text": (
         put(PROMPT + "suffix", " Yes?"),
         "suffix belongs to chat templates; write it into the text",
     ),
-    "weights from nowhere": (put(MODEL + "folder", None), "must have one of a repository, a folder or random"),
+    "weights from nowhere": (
+        put(MODEL + "folder", None),
+        "must have exactly one of repository, folder and random",
+    ),
     "weights from two places": (
         put(MODEL + "repository", "a/b"),
-        "must have one of a repository, a folder or random",
+        "must have exactly one of repository, folder and random",
     ),
     "revision of a folder": (
         put(MODEL + "revision", "0" * 40),
@@ -248,15 +359,15 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     ),
     "signals of no model": (
         put("signals/models", ["tiny-lava"]),
-        "signals.models names 'tiny-lava', which models.yaml",
+        "signals.models names 'tiny-lava', which config/models.yaml",
     ),
     "signals of a model not asked": (
         put("signals/models", ["tiny-qwen"]),
-        "signals.models names 'tiny-qwen', which this run",
+        "signals.models names 'tiny-qwen', which this run does not ask; choose from tiny-llava",
     ),
     "unknown CLIP": (
         put("signals/clip_b32", "clip"),
-        "signals.clip_b32 names 'clip', which models.yaml does not have",
+        "signals.clip_b32 names 'clip', which config/models.yaml does not define",
     ),
     "CLIP prompt without noun": (
         put("signals/text_prompt", "a dog"),
@@ -268,11 +379,11 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     ),
     "probe without signals": (
         put("signals/compute", False),
-        "which needs signals, and this run measures none",
+        "which needs signals (a second pass over the models); set signals.compute: true",
     ),
     "RePOPE of other images": (
         put("labels", ["pope", "repope"]),
-        "re-annotates COCO images only, not those of demo-pope",
+        "has labels for POPE's own COCO questions and none for demo-pope",
     ),
 }
 
@@ -292,18 +403,18 @@ def test_bad_config_is_refused_in_one_sentence(name: str, in_root: Path) -> None
 def test_files_run_names_the_first_missing_record(in_root: Path, tmp_path: Path) -> None:
     config = merged(in_root, "demo") | {"records_from": "files", "records_folder": str(tmp_path)}
     sentence = refusal(config, in_root)
-    assert "lacks records/demo-pope/tiny-llava/fp32/authors.parquet" in sentence
+    assert "where records/demo-pope/tiny-llava/fp32/authors.parquet is missing" in sentence
 
 
 @pytest.mark.parametrize(
     ("run", "key", "value", "expected"),
     [
-        ("paper-counts", "datasets", ["coco-2023-11"], "holds answers to coco-2023-10 only"),
+        ("paper-counts", "datasets", ["coco-2023-11"], "has answers to coco-2023-10 only"),
         (
             "paper-counts",
             "models",
             ["tiny-llava"],
-            "models names 'tiny-llava', which records_from 'counts' does not have",
+            "models names 'tiny-llava', which records_from: counts has no answers of",
         ),
         (
             "paper-counts",
@@ -311,7 +422,29 @@ def test_files_run_names_the_first_missing_record(in_root: Path, tmp_path: Path)
             ["figure_03_running_adversarial"],
             "which needs the order of the questions",
         ),
-        ("paper-published", "datasets", ["coco-2023-11"], "holds answers to coco-2023-10 only"),
+        ("paper-counts", "labels", ["pope", "repope"], "which records_from: counts cannot use"),
+        (
+            "paper-counts",
+            "readouts",
+            [*READ, "first_token"],
+            "readouts names 'first_token', which records_from",
+        ),
+        (
+            "paper-published",
+            "readouts",
+            [*READ, "vcd"],
+            "'vcd', which records_from: published",
+        ),
+        ("paper-published", "precisions", ["fp16"], "published has llava-1.5-7b/nf4/authors only"),
+        ("paper-counts", "templates", ["authors", "paper"], "or extra_cells ask for llava-1.5-7b/nf4/paper"),
+        ("paper-published", "extra_cells", ["llava-1.5-7b/nf4/paper"], "llava-1.5-7b/nf4/authors only"),
+        (
+            "paper-published",
+            "tables",
+            ["table_08_corrections"],
+            "records_from: published has none, so remove it",
+        ),
+        ("paper-published", "datasets", ["coco-2023-11"], "has answers to coco-2023-10 only"),
     ],
 )
 def test_printed_answers_are_few(run: str, key: str, value: list[str], expected: str, in_root: Path) -> None:
@@ -331,16 +464,16 @@ def test_unreadable_mirror(in_root: Path, tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("run", [None, "demo", "paper-counts", "paper-published"])
 def test_shipped_configs_are_accepted(run: str | None, in_root: Path) -> None:
     config = merged(in_root, run)
-    assert load_plan(config, in_root / "workflow/schemas", known_names(config)).cells
+    assert load_plan(config, in_root / "workflow/schemas", known_names()).cells
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("run: a\nrun: b\n", "line 2: key 'run' stands twice; keep one"),
+        ("run: a\nrun: b\n", "line 2: key 'run' stands twice; keep one of them"),
         ("run: [", "is not valid YAML"),
-        ("- a\n", "holds no keys"),
-        ("", "holds no keys"),
+        ("- a\n", "must hold keys with values"),
+        ("", "must hold keys with values"),
     ],
 )
 def test_config_file_itself(text: str, expected: str, tmp_path: Path) -> None:
