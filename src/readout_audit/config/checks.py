@@ -17,6 +17,17 @@ from readout_audit.config.schema import closest
 Config = Mapping[str, Any]
 
 
+MODELS = "config/models.yaml"
+DATASETS = "config/datasets.yaml"
+TEMPLATES = "config/templates.yaml"
+
+TAKEN = ("benchmarks", "fetched", "random-models", "retrained")
+"""Folders of results/ and logs/ that belong to no run."""
+
+_LISTED = 12
+"""So many names are read out; of more, the sentence says where they stand."""
+
+
 @dataclass(frozen=True)
 class Known:
     """The names that the package's registries know.
@@ -48,7 +59,7 @@ def unknown(
         key: the key that holds the names.
         names: what it holds.
         known: what it may hold.
-        which: what is wrong with another name, after "which", such as "is no readout of this program".
+        which: what is wrong with another name, after "which", such as "is not a readout".
         listing: where the known names are listed, for when they are many.
         remedy: what else can be done, such as " or add it to models".
     """
@@ -161,7 +172,7 @@ def check_pictures(config: Config, known: Known) -> Iterator[str]:
         if "path" not in images and images["url"] is None and own is None:
             yield (
                 f"mirror is null, but the pictures of dataset {dataset} cannot be downloaded one by one; "
-                f"put them into a folder under {Path(images['mirror']).parent} and set mirror to that folder."
+                f"put them into {Path(images['mirror']).parent}/ of a mirror folder and set mirror to that folder."
             )
 
 
@@ -172,8 +183,7 @@ def check_templates(config: Config, known: Known) -> Iterator[str]:
         if prompts is None:
             yield f"model {model} has no template in {TEMPLATES}; add one under known_templates.{model}."
         else:
-            names = [] if template in config["templates"] else config["extra_cells"]
-            key = "extra_cells" if names else "templates"
+            key = "templates" if template in config["templates"] else "extra_cells"
             yield from unknown(
                 key, [template], prompts, f"model {model} does not have", "", f" or add it to {TEMPLATES}"
             )
