@@ -5,13 +5,16 @@ import io
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import yaml
 from audit.cells import write_cell
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scores.decision_files import row, table_7_rows, write_decisions
 
+from readout_audit.config.wiring import Wiring
 from readout_audit.errors import AuditError
 from readout_audit.figures import registry as figures
 from readout_audit.figures import style
@@ -338,3 +341,42 @@ def test_exact_f1_stands_behind_the_table(run: RunTables) -> None:
     """Cells are exact ratios, not the floats of the file."""
     cells = [cell for line in tables.get("table_settings_audit")(run).rows for cell in line]
     assert Fraction(4, 5) in cells and Fraction(2, 15) in cells
+
+
+# The demo grid
+
+
+@pytest.fixture
+def grid(root: Path) -> Wiring:
+    """The plan of config/demo-grid.yaml."""
+    files = ("models", "templates", "datasets", "demo-grid")
+    config: dict[str, object] = {}
+    for name in files:
+        config |= yaml.safe_load((root / f"config/{name}.yaml").read_text(encoding="utf-8"))
+    return Wiring(config)
+
+
+def test_tables_of_the_grid_get_their_files(grid: Wiring) -> None:
+    def files(kind: str, name: str) -> dict[str, list[str]]:
+        sources = {"table": grid.table_sources, "figure": grid.figure_sources}[kind]
+        return sources(SimpleNamespace(**{kind: name}))
+
+    folder = "results/demo-grid"
+    assert files("table", "table_variance") == {"variance": [f"{folder}/variance.parquet"]}
+    assert files("figure", "figure_variance") == {"variance": [f"{folder}/variance.parquet"]}
+    assert files("table", "table_settings_audit") == files("figure", "figure_ranking")
+    assert files("figure", "figure_ranking")["settings_audit"] == [f"{folder}/settings_audit.parquet"]
+    pairs = files("table", "table_readout_matrix")["readout_pairs"]
+    listings = files("table", "table_disagreements")["readout_disagreements"]
+    assert len(pairs) == len(listings) == len(grid.cells)
+    assert pairs[0] == f"{folder}/readout_pairs/{grid.cells[0].path}.parquet"
+
+
+def test_the_grid_is_full(grid: Wiring) -> None:
+    """Every combination is asked, so that the variance can be taken apart, and each prompt is the model's own."""
+    asked = {(cell.model, cell.precision, cell.template) for cell in grid.cells}
+    config = grid.config
+    assert len(asked) == len(config["models"]) * len(config["precisions"]) * len(config["templates"])
+    for model in config["models"]:
+        texts = [config["known_templates"][model][name] for name in config["templates"]]
+        assert len({str(text) for text in texts}) == len(texts)
