@@ -42,7 +42,7 @@ _TRAINING = """
    {rate:g}, was chosen so that the two readouts part: less leaves a bare form that says yes to nearly
    everything, more one that sees as well as the answer does.
 
-`training_log.jsonl` holds the losses and times. Made by
+`training_log.jsonl` holds the losses. Made by
 `python -m readout_audit.stages.train_demo --model {name} --output DIR`, with one thread; other machines, versions
 and numbers of threads give other weights, so a training is held to bands (`src/readout_audit/demo/acceptance.py`).
 """

@@ -9,6 +9,8 @@ from safetensors import safe_open
 from readout_audit.demo.acceptance import check, load
 from readout_audit.demo.architecture import RECIPES, build_processor
 from readout_audit.demo.build import write_world
+from readout_audit.demo.evaluate import in_context_pieces
+from readout_audit.demo.scenes import draw_scene
 from readout_audit.exact import printed
 
 
@@ -65,3 +67,17 @@ def test_shipped_model_is_accepted_and_scores_what_its_card_says(models, name, w
         two, eight = scores["two_token"], scores["eight_token"]
         rates = (two.f1, eight.f1, two.yes_rate, eight.yes_rate)
         assert f"| {split} | {' | '.join(printed(rate, 4) for rate in rates)} |" in card
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_answer_is_one_piece_and_then_the_end(models, name):
+    model, processor = load(models / name)
+    text = RECIPES[name].prompt.format(question="Is there a person in the image?")
+    for index in range(4):
+        inputs = processor(images=draw_scene("validation", index).pixels, text=text, return_tensors="pt")
+        with torch.inference_mode():
+            whole = model.generate(**inputs, do_sample=False, max_new_tokens=6)
+        answer, *rest = whole[0, inputs["input_ids"].shape[1] :].tolist()
+        piece = processor.tokenizer.convert_ids_to_tokens(answer)
+        assert piece in in_context_pieces(RECIPES[name], processor)
+        assert rest == [processor.tokenizer.eos_token_id]
