@@ -62,7 +62,11 @@ def model_facts(
         "parameter_dtypes": preflight.parameter_dtypes,
         "first_input_ids": preflight.first_input_ids,
         "image_processing": preflight.processing,
-        "probe": {"n_image_tokens": preflight.n_image_tokens, "pixels_sha256": preflight.pixels_sha256},
+        "probe": {
+            "prompt": preflight.prompt,
+            "n_image_tokens": preflight.n_image_tokens,
+            "pixels_sha256": preflight.pixels_sha256,
+        },
         "decoding": {"rule": "argmax of raw logits, lowest id on a tie", "end_ids": sorted(eos_ids)},
         "special_tokens": sorted(set(special_tokens)),
         "versions": versions,

@@ -1,7 +1,10 @@
 """LLaVA-1.5 and everything saved as `LlavaForConditionalGeneration`, the demo models among them."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import torch
 from PIL import Image
 
 from readout_audit.models.base import ImageInputs
@@ -24,6 +27,39 @@ class Llava(HuggingFaceModel):
         if self.spec.image_mode == "pad":
             image = pad_to_square(image, self.processor.image_processor.image_mean)
         return super().prepare_image(image)
+
+    @torch.inference_mode()
+    def see(self, images: Sequence[ImageInputs]) -> list[torch.Tensor]:
+        """Run the layers of the vision tower that are used; see `VisionLanguageModel`."""
+        network: Any = self.network
+        pixels = torch.cat([image.tensors["pixel_values"] for image in images])
+        with only_used_layers(network):
+            output = network.get_image_features(pixel_values=pixels, return_dict=True)
+        return list(output.pooler_output)
+
+
+@contextmanager
+def only_used_layers(network: Any) -> Iterator[None]:
+    """Let the vision tower's unused last layers pass their input on.
+
+    LLaVA reads the features of the last layer but one, and transformers runs the last one all the same. The
+    layers stay where they are, since transformers counts and hooks them.
+    """
+    feature_layer, tower = network.config.vision_feature_layer, network.model.vision_tower
+    unused = -feature_layer - 1 if isinstance(feature_layer, int) and feature_layer < 0 else 0
+    layers = getattr(getattr(tower, "encoder", None), "layers", [])
+    idle = list(layers)[len(layers) - unused :]
+    for layer in idle:
+        layer.forward = _pass_on
+    try:
+        yield
+    finally:
+        for layer in idle:
+            del layer.forward
+
+
+def _pass_on(hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    return hidden_states
 
 
 def pad_to_square(image: Image.Image, mean: Any) -> Image.Image:

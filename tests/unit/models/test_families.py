@@ -134,6 +134,23 @@ def test_llava_next_tiles_follow_the_pictures_shape(
     assert image.n_tokens == model.visual_features(image)
 
 
+@pytest.mark.parametrize("family", ["llava", "llava_next"])
+def test_the_last_vision_layer_is_not_run(folder_of: Callable[[str], Path], family: str) -> None:
+    """Its output is never read; the features are the same, and the layer is back in place afterwards."""
+    model = load(family, folder_of(family))
+    image = model.prepare_image(preflight.probe_image())
+    with torch.no_grad():
+        expected = model.network.get_image_features(**image.tensors, return_dict=True).pooler_output[0]
+    layers = model.network.model.vision_tower.encoder.layers
+    calls = []
+    for number, layer in enumerate(layers):
+        layer.mlp.register_forward_hook(lambda *_, number=number: calls.append(number))
+    assert torch.equal(model.see([image])[0], expected)
+    assert calls == [0, 1]
+    model.network.get_image_features(**image.tensors, return_dict=True)
+    assert calls == [0, 1, 0, 1, 2]
+
+
 def test_instructblip_queries_come_before_everything(folder_of: Callable[[str], Path]) -> None:
     model = load("instructblip", folder_of("instructblip"))
     prompt, encoded = asked(model, "instructblip", preflight.probe_image())
