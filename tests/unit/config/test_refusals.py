@@ -189,6 +189,10 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
         drop("known_published/llava-1.5-7b/precision"),
         "known_published.llava-1.5-7b.precision is missing",
     ),
+    "published under no prompt": (
+        put("known_published/llava-1.5-7b/template", "a\nb"),
+        "known_published.llava-1.5-7b.template is 'a\\nb', but must be a name of letters, digits,",
+    ),
     "pictures of no folder key": (
         put("known_images/gqa/folder_key", "gqa"),
         "folder_key is 'gqa', but must be one of coco_val2014, null",
