@@ -137,7 +137,7 @@ def new_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlavaForCon
     """Return an untrained model, its weights drawn from the recipe's seed.
 
     Query and key projections of the decoder start equal: like then attends to like, which is what finding
-    the thing asked for among the patches needs. From independent draws, leaving chance took twice the steps.
+    the thing asked for among the patches needs, and training leaves chance sooner than from independent draws.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
