@@ -84,7 +84,7 @@ def fold_of_images(images: Images, folds: int, seed: int) -> npt.NDArray[np.int6
         AuditError: there are fewer than two folds.
     """
     if folds < 2:
-        raise AuditError(f"cross-fitting needs 2 folds or more, not {folds}; correct the config.")
+        raise AuditError(f"cross-fitting needs 2 folds or more, not {folds}; give a larger number of folds.")
     order = np.random.default_rng([seed, 2]).permutation(images.n)
     fold = np.empty(images.n, dtype=np.int64)
     fold[order] = np.arange(images.n) % folds
