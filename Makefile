@@ -1,7 +1,12 @@
-# make demo    set up, run the whole pipeline on the small models, rebuild the paper's core tables
-# make test    set up, run the tests
-# make report  the page about a run (RUN=demo, or any run that has a configuration file)
-# make lint    style, types, workflow lint
+# make setup      the environment: .venv, exact versions
+# make demo       set up, run the whole pipeline on the small models, rebuild the paper's core tables
+# make test       set up, run all tests; make test-fast leaves out the slow ones and those that run Snakemake
+# make report     the page about a run; runs what is missing (RUN=demo, paper-counts, paper-published, ...)
+# make lint       style, types, workflow lint
+# make bench      measure speed and memory
+# make lock       write requirements.lock anew from pyproject.toml
+# make clean      remove what the runs made
+# PYTHON=...      the Python 3.11 to build the environment with
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -33,7 +38,7 @@ demo: $(STAMP)
 	@readout-audit headline demo paper-counts
 
 report: $(STAMP)
-	snakemake page --cores 2 --configfile config/$(RUN).yaml
+	snakemake page --cores 2 --configfile config/$(if $(filter paper,$(RUN)),config,$(RUN)).yaml
 	@echo "the page: results/$(RUN)/report.html"
 
 test: $(STAMP)

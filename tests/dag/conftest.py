@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+TARGETS = frozenset({"total", "all", "tables", "figures", "scores", "claims", "page", "verified"})
 COPIED = ("Snakefile", "config", "workflow", "src", "resources", "profiles", "envs", "pyproject.toml")
 
 
@@ -63,10 +65,33 @@ def planned(result: "subprocess.CompletedProcess[str]") -> dict[str, int]:
     }
 
 
+SMALL: dict[str, object] = {
+    "models": ["tiny-llava", "tiny-mistral"],
+    "readouts": ["legacy_2tok", "legacy_8tok", "dynamic_single", "string_parse", "first_token"],
+    "tables": ["table_02_protocols", "table_04_readouts", "table_08_corrections", "table_13_confusion"],
+    "figures": ["figure_02_confusion", "figure_07_corrections"],
+}
+"""The demo with two of its models and a few of its tables, so that a run takes seconds; `make demo` runs all of it."""
+
+
+def change(project: Path, **values: object) -> None:
+    """Change keys of the demo's configuration."""
+    path = project / "config/demo.yaml"
+    changed = yaml.safe_load(path.read_text(encoding="utf-8")) | values
+    path.write_text(yaml.safe_dump(changed, sort_keys=False), encoding="utf-8")
+
+
+def small_project(root: Path, target: Path) -> Path:
+    """Copy the project with the small demo."""
+    project = copy_project(root, target)
+    change(project, **SMALL)
+    return project
+
+
 @pytest.fixture(scope="session")
 def demo(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy in which the demo has run to its end."""
-    project = copy_project(root, tmp_path_factory.mktemp("demo") / "project")
+    project = small_project(root, tmp_path_factory.mktemp("demo") / "project")
     result = snakemake(project, "all", "--cores", "2", "--configfile", "config/demo.yaml")
     assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
     return project
@@ -75,4 +100,4 @@ def demo(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def fresh(root: Path, tmp_path: Path) -> Path:
     """A copy in which nothing has run."""
-    return copy_project(root, tmp_path / "project")
+    return small_project(root, tmp_path / "project")
