@@ -55,7 +55,7 @@ lint: $(STAMP)
 	snakemake --lint
 
 bench: $(STAMP)
-	python benchmarks/run.py
+	for script in benchmarks/*.py; do echo "== $$script"; python "$$script"; done
 
 # The exact versions that pyproject.toml asks for, with everything they need, as they install here.
 lock:
