@@ -79,7 +79,7 @@ def _range_text(by_readout: Mapping[str, Scored], split: str) -> str:
         return f"one readout on {split}"
     low, high = min(f1s, key=lambda name: f1s[name]), max(f1s, key=lambda name: f1s[name])
     points = printed(100 * (f1s[high] - f1s[low]), 1)
-    return f"the readout alone moves F1 by {points} points on {split}\nfrom {low} to {high}"
+    return f"from the lowest to the highest of {len(f1s)} readouts F1 moves {points} points on {split}\n({low} to {high})"
 
 
 def _draw_scores(axes: Axes, block: Splits, split: str) -> None:

@@ -55,10 +55,16 @@ def candidate_ids(sets: dict[str, Any], rows: int) -> tuple[list[int], list[int]
 
 
 def model_facts(
-    preflight: Preflight, versions: dict[str, str], eos_ids: frozenset[int], special_tokens: list[str]
+    preflight: Preflight,
+    versions: dict[str, str],
+    eos_ids: frozenset[int],
+    special_tokens: list[str],
+    candidate_pieces: dict[str, str | None],
 ) -> dict[str, Any]:
     """Return what only a loaded model can tell, for the record file's description."""
     return {
+        # What this vocabulary has at the reference model's ids, too; null where it has nothing.
+        "candidate_pieces": candidate_pieces,
         "parameter_dtypes": preflight.parameter_dtypes,
         "first_input_ids": preflight.first_input_ids,
         "image_processing": preflight.processing,

@@ -319,12 +319,25 @@ def self_agreement(data: RunData, names: Mapping[CellKey, str]) -> list[Finding]
     examples = {about.cell: about.rows for about in data.disagreements}
     findings = []
     for about in data.agreement:
-        verdicts = tuple(str(sentence) for sentence in about.metadata.get("verdicts", ()))
+        verdicts = _agreement_sentences([str(line) for line in about.metadata.get("verdicts", ())])
         tables = [_agreement_table(about.rows)]
         if examples.get(about.cell):
             tables.append(_example_table(examples[about.cell]))
         findings.append(Finding("", _name(names, about.cell), verdicts, tuple(tables)))
     return findings
+
+
+def _agreement_sentences(verdicts: Sequence[str]) -> tuple[str, ...]:
+    """Return the verdicts that tell of differences, and one sentence for all that tell of none."""
+    differing = [line for line in verdicts if "cannot have given both" in line]
+    alike = sum("would give" in line for line in verdicts)
+    if not alike:
+        return tuple(differing)
+    summary = (
+        f"In {alike} of {len(verdicts)} comparisons (two splits, one readout) no shared question of the same text is "
+        f"answered differently: what one deterministic setup would give."
+    )
+    return (*differing, summary)
 
 
 def _agreement_table(rows: Sequence[Mapping[str, Any]]) -> Grid:

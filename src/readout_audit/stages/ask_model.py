@@ -122,7 +122,9 @@ class Job:
         model = adapter(self.settings.spec(self.checkpoint, device))
         passed = preflight.run(model, self.settings.template, self.token_map)
         special = [str(token) for token in model.tokenizer.all_special_tokens]
-        store.set_facts(model_facts(passed, self.versions, model.eos_ids, special))
+        found = model.tokenizer.convert_ids_to_tokens(self.candidates)
+        pieces = {str(token_id): piece for token_id, piece in zip(self.candidates, found, strict=True)}
+        store.set_facts(model_facts(passed, self.versions, model.eos_ids, special, pieces))
         return model, passed
 
 

@@ -125,7 +125,7 @@ def spread(decided: Decided, rows: pa.Array) -> Decided:
 
 def describe(readout: Readout, meta: Mapping[str, Any], sets: TokenSets | None) -> dict[str, Any]:
     """Return what a readout reads: its rule and source, its ids and their pieces in this model, its words."""
-    pieces = meta.get("token_map", {}).get("pieces", {})
+    pieces = {**meta.get("candidate_pieces", {}), **meta.get("token_map", {}).get("pieces", {})}
     ids = {"yes": list(sets.yes), "no": list(sets.no)} if sets else None
     return {
         "kind": readout.kind,

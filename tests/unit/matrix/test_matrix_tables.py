@@ -226,8 +226,8 @@ def texts(figure: Figure) -> str:
 
 def test_matrix_figure_says_how_far_the_readout_moves_f1(run: RunTables) -> None:
     shown = texts(drawn("figure_readout_matrix", run))
-    assert "m: the readout alone moves F1 by 33.3 points on random\nfrom b to a" in shown
-    assert "k: the readout alone moves F1 by 33.3 points on random\nfrom a to b" in shown
+    assert "m: from the lowest to the highest of 2 readouts F1 moves 33.3 points on random\n(b to a)" in shown
+    assert "k: from the lowest to the highest of 2 readouts F1 moves 33.3 points on random\n(a to b)" in shown
     assert "random (n = 4)" in shown and "25.0%" in shown  # one of four questions
     assert "read differently, random (n = 4)" in shown
 
