@@ -46,15 +46,28 @@ def _faults(plan: Wiring, due: list[tuple[str, str]], local: bool) -> Iterator[s
             f"run {plan.run} asks its models on a GPU, and nvidia-smi finds none here; run it where there is one, "
             f"set inference.device to cpu, or rescore records made elsewhere with records_from: files."
         )
-    outputs = [output for rule, output in due if rule in FETCH_RULES]
-    if outputs:
-        yield from _fetch_faults(plan, outputs)
+    paths = [
+        path for rule, output in due if rule in FETCH_RULES for path in fetched_paths(plan, rule, output)
+    ]
+    if paths:
+        yield from _fetch_faults(plan, paths)
 
 
-def _fetch_faults(plan: Wiring, outputs: list[str]) -> Iterator[str]:
+def fetched_paths(plan: Wiring, rule: str, output: str) -> list[str]:
+    """Return what a fetch job looks for in a mirror: its file, or for pictures their folder.
+
+    Nothing is looked for where the pictures are in a folder of one's own.
+    """
+    if rule != "fetch_images":
+        return [output.removeprefix(f"{FETCHED}/")]
+    images = plan.config["known_images"][Path(output).stem]
+    own = plan.config[images["folder_key"]] if images["folder_key"] else None
+    return [] if own else [str(Path(images["mirror"]).parent)]
+
+
+def _fetch_faults(plan: Wiring, paths: list[str]) -> Iterator[str]:
     """Yield what keeps the due files from being fetched."""
     mirror = plan.config["mirror"]
-    paths = [output.removeprefix(f"{FETCHED}/") for output in outputs if output.startswith(f"{FETCHED}/")]
     for check in (check_source(paths, Path(mirror) if mirror else None), check_disk_space(Path(FETCHED))):
         if check:
             yield check
