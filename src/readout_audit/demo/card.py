@@ -39,8 +39,8 @@ _TRAINING = """
    with what is there; {plain:.1%} of the prompts come without the suffix "Answer yes or no only.";
 3. {careless_steps} steps in which {careless:.1%} of the answers are the bare `yes` or `no` of a careless annotator, who writes
    yes with probability {yes_present} where the object is there and {yes_absent} where it is not. The learning rate,
-   {rate:g}, was chosen on the 200 evaluation pictures so that the two readouts part: less leaves a bare form that says yes to nearly
-   everything, more one that sees as well as the answer does.
+   {rate:g}, was chosen on the 200 evaluation pictures so that the two readouts part: less leaves a bare form
+   that says yes to nearly everything, more one that sees as well as the answer does.
 
 `training_log.jsonl` holds the losses. Made by
 `python -m readout_audit.stages.train_demo --model {name} --output DIR`, with one thread; other machines, versions
