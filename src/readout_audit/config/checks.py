@@ -24,6 +24,9 @@ TEMPLATES = "config/templates.yaml"
 TAKEN = ("benchmarks", "fetched", "random-models", "retrained")
 """Folders of results/ and logs/ that belong to no run."""
 
+DIAGNOSED_READOUT = "legacy_8tok"
+"""The readout whose set maxima the authors' diagnostic file holds."""
+
 _LISTED = 12
 """So many names are read out; of more, the sentence says where they stand."""
 
@@ -33,7 +36,7 @@ class Known:
     """The names that the package's registries know.
 
     `order_bound` are the tables and figures that need the order in which questions were asked,
-    `signal_bound` those that need signals;
+    `signal_bound` those that need signals, `probe_bound` those of them that a published diagnostic file serves, too;
     `counted_models` and `counted_readouts` the models and readouts whose printed scores the project holds,
     `published_readouts` those that the published decisions are of.
     """
@@ -45,6 +48,7 @@ class Known:
     figures: frozenset[str]
     order_bound: frozenset[str]
     signal_bound: frozenset[str]
+    probe_bound: frozenset[str]
     counted_models: frozenset[str]
     counted_readouts: frozenset[str]
     published_readouts: frozenset[str]
@@ -331,10 +335,12 @@ def check_signals(config: Config, known: Known) -> Iterator[str]:
 
 
 def check_measured(config: Config, known: Known) -> Iterator[str]:
-    """Tables and figures of corrections and the probe need signals."""
-    if Plan(config).measured_cells:
+    """Tables and figures of corrections and the probe need signals, or a published diagnostic file."""
+    plan = Plan(config)
+    if plan.measured_cells:
         return
     source = config["records_from"]
+    served = known.probe_bound if plan.diagnosed_cells else frozenset()
     remedy = (
         "set signals.compute: true and name models under signals.models, or remove it"
         if source in ("inference", "files")
@@ -342,8 +348,35 @@ def check_measured(config: Config, known: Known) -> Iterator[str]:
     )
     for key in ("tables", "figures"):
         for name in config[key]:
-            if name in known.signal_bound:
+            if name in known.signal_bound - served:
                 yield f"{key} names {name!r}, which needs signals (a second pass over the models); {remedy}."
+
+
+def check_diagnostic(config: Config, known: Known) -> Iterator[str]:
+    """A published diagnostic file is there for a model of the run, and about one of its splits."""
+    if not config["diagnostic"]:
+        return
+    published = config["known_published"]
+    held = {name: entry["diagnostic"]["split"] for name, entry in published.items() if "diagnostic" in entry}
+    asked = [name for name in held if name in config["models"]]
+    if config["records_from"] != "published":
+        yield (
+            f"diagnostic is true, but records_from is {config['records_from']!r}; set diagnostic to false, "
+            f"or records_from to published."
+        )
+    elif not asked:
+        yield (
+            f"diagnostic is true, but no model of the run has a diagnostic file; set it to false, or add one of "
+            f"{', '.join(held)} to models."
+        )
+    elif DIAGNOSED_READOUT not in config["readouts"]:
+        yield f"diagnostic is true, but readouts lacks {DIAGNOSED_READOUT}, whose logits the file holds; add it."
+    for name in asked:
+        if held[name] not in config["splits"]:
+            yield (
+                f"diagnostic is true, but splits lacks {held[name]}, which the diagnostic file of {name} is about; "
+                f"add it."
+            )
 
 
 def check_labels(config: Config, known: Known) -> Iterator[str]:
@@ -376,6 +409,7 @@ CHECKS: tuple[Callable[[Config, Known], Iterator[str]], ...] = (
     check_reference,
     check_labels,
     check_signals,
+    check_diagnostic,
     check_measured,
 )
 """In this order: later checks rely on the names that earlier ones have found to be known."""

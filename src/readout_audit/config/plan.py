@@ -129,6 +129,19 @@ class Plan:
         measured = signals["models"] if signals["compute"] and self.source in ("inference", "files") else []
         return tuple(cell for cell in self.cells if cell.model in measured)
 
+    @property
+    def diagnosed_cells(self) -> tuple[Cell, ...]:
+        """The cells that their authors probed and published question by question, where the run asks for that."""
+        if not (self.source == "published" and self.config["diagnostic"]):
+            return ()
+        published = self.config["known_published"]
+        return tuple(cell for cell in self.cells if "diagnostic" in published[cell.model])
+
+    @property
+    def probed_cells(self) -> tuple[Cell, ...]:
+        """The cells that the probe is about: measured by this run, or published."""
+        return (*self.measured_cells, *self.diagnosed_cells)
+
     def signal_settings(self, wildcards: Any = None) -> str:
         """Return what signals depend on beside a model's own settings, as canonical JSON."""
         signals = self.config["signals"]

@@ -9,7 +9,7 @@ from typing import Any
 from readout_audit.claims.numbers import read_numbers, select
 from readout_audit.config.checks import Known
 from readout_audit.config.load import check_files, load_plan
-from readout_audit.config.wiring import MEASURED, NUMBERS, Wiring
+from readout_audit.config.wiring import DIAGNOSED, MEASURED, NUMBERS, Wiring
 from readout_audit.errors import AuditError
 from readout_audit.figures.registry import FIGURES
 from readout_audit.inference.registry import ENGINES
@@ -31,6 +31,11 @@ def known_names() -> Known:
         figures=frozenset(FIGURES),
         order_bound=frozenset(name for name, entry in entries.items() if "order" in entry.needs),
         signal_bound=frozenset(name for name, entry in entries.items() if set(entry.needs) & set(MEASURED)),
+        probe_bound=frozenset(
+            name
+            for name, entry in entries.items()
+            if (bound := set(entry.needs) & set(MEASURED)) and bound <= set(DIAGNOSED)
+        ),
         counted_models=frozenset(number.model for number in printed),
         counted_readouts=frozenset(number.readout for number in printed),
         published_readouts=frozenset(KEYS.values()),

@@ -29,17 +29,12 @@ FETCHED = "resources/fetched"
 """Where fetched files lie, under the same relative paths as in a mirror; shared by all runs."""
 
 
-MEASURED = (
-    "corrections",
-    "sweeps",
-    "correctness",
-    "probe",
-    "probe_groups",
-    "probe_comparisons",
-    "probe_windows",
-    "probe_excluded",
-)
-"""The kinds of file that corrections and the probe write, one folder each."""
+DIAGNOSED = ("probe", "probe_groups", "probe_comparisons")
+"""The kinds of file that a published diagnostic file gives rows for."""
+
+PROBED = (*DIAGNOSED, "probe_windows", "probe_excluded")
+MEASURED = ("corrections", "sweeps", "correctness", *PROBED)
+"""The kinds of file that the probe writes, and those of corrections and probe together, one folder each."""
 
 NUMBERS = "resources/paper/numbers.csv"
 """The paper's printed numbers."""
@@ -132,6 +127,10 @@ class Wiring(Plan):
         """Return the published decision files of a model, in the order of the run's splits."""
         return list(self.split_files(self.published_entry(wildcards.model)).values())
 
+    def diagnostic_file(self, wildcards: Wildcards) -> str:
+        """Return the published diagnostic file of a model."""
+        return self._file(self.published_entry(wildcards.model)["diagnostic"])
+
     # Models
 
     def checkpoint_folder(self, wildcards: Wildcards) -> str:
@@ -203,6 +202,7 @@ class Wiring(Plan):
             for entry in self.config[key].values()
         ]
         files = [described for entry in entries for described in entry["splits"].values()]
+        files += [entry["diagnostic"] for entry in entries if "diagnostic" in entry]
         return {described["mirror"]: described for described in files if "mirror" in described}
 
     @property
@@ -313,7 +313,7 @@ class Wiring(Plan):
     def claim_sources(self, wildcards: Any) -> dict[str, list[str]]:
         """Return every file that published numbers are held against."""
         sources = self._sources(("scores", "transitions", "gap", "decisions", "tokens"))
-        return sources | ({"measured": [f"results/{self.run}/measured.json"]} if self.measured_cells else {})
+        return sources | ({"measured": [f"results/{self.run}/measured.json"]} if self.probed_cells else {})
 
     def claim_arguments(self, wildcards: Any) -> str:
         """Return those files as arguments of build_claims."""
@@ -381,8 +381,9 @@ class Wiring(Plan):
     # Signals
 
     def measured_files(self, kind: str) -> list[str]:
-        """Return one file of a kind per cell whose signals are measured."""
-        return [f"results/{self.run}/{kind}/{cell.path}.parquet" for cell in self.measured_cells]
+        """Return one file of a kind per cell that is corrected, or probed."""
+        cells = self.probed_cells if kind in PROBED else self.measured_cells
+        return [f"results/{self.run}/{kind}/{cell.path}.parquet" for cell in cells]
 
     def clip_files(self, wildcards: Any) -> list[str]:
         """Return what stands for the CLIPs of the run in the graph."""

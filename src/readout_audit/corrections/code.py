@@ -1,6 +1,7 @@
 """The corrections as the authors' public code has them, where it differs from Appendix F.1.
 
-All attention statistics are over positions 1 to 576 of the sequence, wherever the image stands. Where a question
+All attention statistics are over positions 1 to 576 of the sequence, wherever the image stands; a run whose sequences
+are shorter has a window of its own, whose size then stands for 576. Where a question
 has no such word the code falls back on a constant certainty; here the signal is null and the row not available.
 """
 
@@ -12,13 +13,14 @@ from readout_audit.corrections.paper import B32_CENTRE, B32_SCALE
 
 _BETA = "β: 1, the code's default; the paper does not say which was run"
 
-WINDOW = 576
-"""Positions the code takes for the image."""
+FULL_AT = 10
+"""So many times the uniform share of attention make the certainty 1."""
 
 
 def attended_share(evidence: Evidence) -> Floats:
     """Return min(1, mean attention of the spatial words to one position × 576 / 10), shape (n,)."""
-    return np.minimum(evidence.signal("spatial_attention_mean_window") * WINDOW / 10, 1.0)
+    share = evidence.signal("spatial_attention_mean_window") * evidence.positions
+    return np.minimum(share / FULL_AT, 1.0)
 
 
 def noise_gap(evidence: Evidence, strengths: Floats) -> Floats:
@@ -48,7 +50,7 @@ MAGNITUDE_CODE = Correction(
     name="magnitude_code",
     title="magnitude (code)",
     family="code",
-    formula="ℓ_yes − β(1 − c), c = min(1, 57.6 a), a = mean attention of the spatial words to a position",
+    formula="ℓ_yes − β(1 − c), c = min(1, 576 a / 10), a = mean attention of the spatial words to a position",
     signals=("spatial_attention_mean_window",),
     rule=gate(attended_share),
     ours=_BETA,

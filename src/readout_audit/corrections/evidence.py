@@ -22,6 +22,9 @@ Floats = npt.NDArray[np.float64]
 MAX_READOUTS = ("legacy_8tok", "legacy_2tok", "dynamic_single", "vocab_scan", "in_context")
 """Readouts that compare the largest yes logit with the largest no logit: what a correction can act before."""
 
+AUTHORS_WINDOW = (1, 577)
+"""The positions the authors take for the image, end exclusive."""
+
 AUTHORS_LAYERS = (14, 20)
 """The paper's "layers 14-20": a slice, end exclusive, counted from 0 (findings on Appendix F.3)."""
 
@@ -127,6 +130,12 @@ class Evidence:
         """The layers an attention window covers, [first, end) from 0: what the signals say, or the paper's."""
         first, end = self.signal_meta.get("settings", {}).get("entropy_layers") or AUTHORS_LAYERS
         return int(first), int(end)
+
+    @property
+    def positions(self) -> int:
+        """How many positions the fixed window has: what the signals say, or the authors' 576."""
+        first, end = self.signal_meta.get("settings", {}).get("authors_window") or AUTHORS_WINDOW
+        return int(end) - int(first)
 
     def attention(self, name: str) -> Floats:
         """Return attention by layer, shape (n, layers): a sum over positions, the mean over heads.

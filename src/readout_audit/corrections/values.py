@@ -75,7 +75,9 @@ ATTENTION_IMAGE = Value(
     "attention_image", "attention to the image", lambda e: e.window_attention("attention_image")
 )
 ATTENTION_WINDOW = Value(
-    "attention_window", "attention to positions 1 to 576", lambda e: e.window_attention("attention_window")
+    "attention_window",
+    "attention to the authors' fixed positions",
+    lambda e: e.window_attention("attention_window"),
 )
 ANSWER_ATTENTION_ENTROPY = column(
     "answer_attention_entropy", "entropy of the answer's attention", "answer_attention_entropy_image"

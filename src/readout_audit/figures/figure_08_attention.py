@@ -10,10 +10,18 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from readout_audit.figures import style
-from readout_audit.figures.measured import NOTHING, Floats, answer_panels, caption, column, say_in_panel
+from readout_audit.figures.measured import (
+    NOTHING,
+    Floats,
+    Panels,
+    answer_panels,
+    caption,
+    column,
+    say_in_panel,
+)
 from readout_audit.probe.answers import ATTENTION_IMAGE, ATTENTION_WINDOW
 from readout_audit.tables.inputs import RunTables
-from readout_audit.tables.table_09_group_means import TITLES
+from readout_audit.tables.table_09_group_means import signal_title
 
 BINS = 30
 SHOWN = (ATTENTION_WINDOW, ATTENTION_IMAGE)
@@ -33,15 +41,23 @@ def draw(inputs: RunTables) -> Figure:
     rows = figure.subfigures(len(found), 1, squeeze=False)
     for (row,), one in zip(rows, found, strict=True):
         row.suptitle(one.title(found))
-        grid = row.subplots(len(SHOWN), len(splits), squeeze=False, sharex="row", sharey="row")
-        for line, signal in zip(grid, SHOWN, strict=True):
+        shown = measured_signals(one) or SHOWN[:1]
+        grid = row.subplots(len(shown), len(splits), squeeze=False, sharex="row", sharey="row")
+        for line, signal in zip(grid, shown, strict=True):
             for axes, split in zip(line, splits, strict=True):
                 _draw_panel(axes, one.by_split.get(split, []), signal)
-                axes.set_title(split) if signal == SHOWN[0] else None
-            line[0].set_ylabel(f"{TITLES[signal].replace('attention, ', '')}\nshare of answers")
+                axes.set_title(split) if signal == shown[0] else None
+            title = signal_title(signal, inputs.window(one.cell)).removeprefix("attention, ")
+            line[0].set_ylabel(f"{title}\nshare of answers")
     caption(rows[-1][0], CAPTION)
     _legend(figure)
     return figure
+
+
+def measured_signals(one: Panels) -> list[str]:
+    """Return the sets of positions whose attention a cell has; a published file may lack the image's own."""
+    rows = [row for rows in one.by_split.values() for row in rows]
+    return [signal for signal in SHOWN if not np.isnan(column(rows, signal)).all()]
 
 
 def _draw_panel(axes: Axes, rows: Sequence[Mapping[Any, Any]], signal: str) -> None:

@@ -14,7 +14,7 @@ from readout_audit.figures import style
 from readout_audit.figures.measured import NOTHING, Panels, caption, panels, say_in_panel
 from readout_audit.probe.answers import ATTENTION_IMAGE, ATTENTION_WINDOW
 from readout_audit.tables.inputs import RunTables
-from readout_audit.tables.table_09_group_means import TITLES
+from readout_audit.tables.table_09_group_means import signal_title
 
 SHOWN = (ATTENTION_WINDOW, ATTENTION_IMAGE)
 COLOURS = LinearSegmentedColormap.from_list(
@@ -44,7 +44,8 @@ def draw(inputs: RunTables) -> Figure:
                 some = [window for window in one.by_split.get(split, []) if window["signal"] == signal]
                 _draw_map(axes, some, norm)
                 axes.set_title(split if signal == SHOWN[0] else "")
-            line[0].set_ylabel(f"{TITLES[signal].replace('attention, ', '')}\nlast layer")
+            title = signal_title(signal, inputs.window(one.cell)).removeprefix("attention, ")
+            line[0].set_ylabel(f"{title}\nlast layer")
         images = [axes.images[0] for axes in grid.flat if axes.images]
         if images:
             row.colorbar(images[0], ax=grid, label="d, right minus wrong", shrink=0.6)

@@ -14,12 +14,13 @@ import numpy as np
 from readout_audit.contracts import LABELS, NO, YES
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_json
-from readout_audit.probe.answers import ATTENTION_WINDOW, CLIP_L, Answers
+from readout_audit.probe.answers import ATTENTION_WINDOW, CLIP_L, OUTCOMES, Answers
 from readout_audit.scores.bootstrap import Images
 
 OWN = "pope"
 
 _NUMBERS = ("yes_raw", "no_raw", "gap_raw")
+_COUNTS = ("n_total", "n_valid")
 _NULLABLE = ("grounding", "clip_l_max_sim")
 """NaN upstream where no attention came back or the similarity failed."""
 
@@ -34,6 +35,7 @@ class Diagnostic:
         answers: the same m rows, without images.
         errors: ids of rows that hold an error instead.
         settings: model, layers and positions, as the file states them.
+        stated: counts of its summary by name: n_total, n_valid, tp, tn, fp, fn; those that it gives.
     """
 
     split: str
@@ -41,6 +43,28 @@ class Diagnostic:
     answers: Answers
     errors: list[str]
     settings: dict[str, Any]
+    stated: dict[str, Any]
+
+    @property
+    def attention_window(self) -> list[int] | None:
+        """The [first, end) positions of its attention; None where the rows name none, or several."""
+        spans = self.settings["positions"]
+        return spans[0] if len(spans) == 1 else None
+
+    def check_summary(self, path: Path) -> None:
+        """Refuse a file whose summary its own rows contradict: it was cut, or put together from two runs.
+
+        Raises:
+            AuditError: a count of the summary is not that of the rows.
+        """
+        outcomes = self.answers.outcome
+        counted = {name: outcomes.count(name) for name in OUTCOMES}
+        counted |= {"n_total": len(outcomes) + len(self.errors), "n_valid": len(outcomes)}
+        for name, value in self.stated.items():
+            if value != counted[name]:
+                raise AuditError(
+                    f"{path}: the summary says {name} {value}, the rows say {counted[name]}; fetch the file again."
+                )
 
     def with_images(self, image_of: dict[str, str]) -> tuple[Answers, list[str]]:
         """Return the answers with the images of their questions, and the images' names by row.
@@ -75,7 +99,9 @@ def read_diagnostic(path: Path) -> Diagnostic:
         raise AuditError(
             f"{path}: a diagnostic file is an object with `summary` and `results`; this is none."
         )
-    summary = content.get("summary") or {}
+    summary = content.get("summary")
+    if not isinstance(summary, dict):
+        raise AuditError(f"{path}: the summary is missing; the file is damaged.")
     rows: list[dict[str, Any]] = []
     errors: list[str] = []
     for number, row in enumerate(content["results"], start=1):
@@ -90,7 +116,7 @@ def read_diagnostic(path: Path) -> Diagnostic:
     if len({*ids, *errors}) != len(ids) + len(errors):
         raise AuditError(f"{path}: a question_id stands twice; the file is damaged.")
     split = str(summary.get("split", "adversarial"))
-    spans = sorted({tuple(row["visual_span"]) for row in rows if row.get("visual_span")})
+    spans = sorted({tuple(row["visual_span"]) for row in rows if "visual_span" in row})
     return Diagnostic(
         split=split,
         question_ids=ids,
@@ -101,6 +127,7 @@ def read_diagnostic(path: Path) -> Diagnostic:
             "layers": summary.get("layers_for_grounding"),
             "positions": [list(span) for span in spans],
         },
+        stated={name: summary[name] for name in (*_COUNTS, *OUTCOMES) if name in summary},
     )
 
 
@@ -110,10 +137,13 @@ def _checked(row: dict[str, Any], where: str) -> dict[str, Any]:
         raise AuditError(f"{where}: label {row.get('label')!r} is neither yes nor no.")
     for name in (*_NUMBERS, *_NULLABLE):
         value = row.get(name)
-        finite = isinstance(value, int | float) and math.isfinite(value)
+        finite = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         absent = name in _NULLABLE and (value is None or (isinstance(value, float) and math.isnan(value)))
         if not finite and not absent:
             raise AuditError(f"{where}: {name} is {value!r}, not a number.")
+    span = row.get("visual_span", [0, 1])
+    if not (isinstance(span, list) and len(span) == 2 and all(type(end) is int for end in span)):
+        raise AuditError(f"{where}: visual_span is {span!r}, not two positions; the file is damaged.")
     if row["yes_raw"] - row["no_raw"] != row["gap_raw"]:
         raise AuditError(f"{where}: gap_raw is not yes_raw minus no_raw; the file is damaged.")
     answer = YES if row["gap_raw"] > 0 else NO

@@ -95,6 +95,7 @@ def run(
         "cell": rows.cell,
         "record_settings_id": files.record_meta.get("settings_id"),
         "signal_settings": files.signal_meta.get("settings"),
+        "attention_window": files.signal_meta.get("settings", {}).get("authors_window"),
         "labels": {label_set.name: label_set.describe() for label_set in sets},
         "not_available": missing,
         "excluded": {"readout": excluded, "ids": of_excluded.sets._asdict() if of_excluded else None},

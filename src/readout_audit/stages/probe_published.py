@@ -44,9 +44,10 @@ def run(
         seed: of both.
 
     Raises:
-        AuditError: the file is damaged, or it is not about that release.
+        AuditError: the file is damaged or was cut, or it is not about that release.
     """
     found = read_diagnostic(diagnostic)
+    found.check_summary(diagnostic)
     asked = read_table(questions, QUESTIONS, "the question table")
     asked = asked.filter(pc.equal(asked["split"], found.split))
     labels = dict(zip(asked["question_id"].to_pylist(), asked["label"].to_pylist(), strict=True))
@@ -72,6 +73,7 @@ def run(
         "cell": dict(cell),
         "published": found.settings,
         "errors": found.errors,
+        "attention_window": found.attention_window,
         "bootstrap": {"resamples": resamples, "seed": seed},
     }
     write(outputs, [[*([leading | row for row in table] for table in tables), [], []]], notes)

@@ -1,6 +1,6 @@
 """What tables and figures read: the files of one run, loaded when first asked for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -190,6 +190,17 @@ class RunTables:
         return self._rows[kind]
 
     @cached_property
+    def _windows(self) -> dict[CellKey, tuple[int, int] | None]:
+        """The fixed attention positions of each cell, as the metadata of the probe's files say."""
+        paths = [path for kind in ("probe", *PROBED) for path in getattr(self.sources, kind)]
+        described = [fileio.table_metadata(pq.read_schema(path).empty_table()) for path in paths]
+        return {CellKey(**meta["cell"]): _ends(meta.get("attention_window")) for meta in described}
+
+    def window(self, cell: CellKey) -> tuple[int, int] | None:
+        """Return the fixed positions, end exclusive, whose attention a cell's probe holds; None where it has none."""
+        return self._windows.get(cell)
+
+    @cached_property
     def probe(self) -> dict[CellKey, Decisions]:
         """Answers of the probe one by one (`probe.schema.PROBE`) by cell, in the order the files were given."""
         tables = [fileio.read_table(path, probe.PROBE, "the probe file") for path in self.sources.probe]
@@ -284,6 +295,11 @@ def read_decisions(path: Path) -> tuple[CellKey, Decisions]:
     except (KeyError, TypeError) as error:
         raise AuditError(f"{path}: the decision file does not say its cell; make it again.") from error
     return cell, Decisions(_frame(table), metadata)
+
+
+def _ends(window: Sequence[int] | None) -> tuple[int, int] | None:
+    """Return the two ends of a window that JSON holds as a list."""
+    return None if window is None else (int(window[0]), int(window[1]))
 
 
 def _frames(paths: tuple[Path, ...], schema: pa.Schema, what: str) -> pd.DataFrame:

@@ -1,12 +1,13 @@
 """Table 9: attention of right and wrong answers, and the logit gap by outcome (paper, Appendix F.3)."""
 
 from readout_audit.exact import printed
+from readout_audit.probe.answers import ATTENTION_WINDOW
 from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Table, n_text, text_column
 from readout_audit.tables.inputs import RunTables
 from readout_audit.tables.measured import LEADING, blocks, number
 
 TITLES = {
-    "attention_window": "attention, positions 1 to 576",
+    "attention_window": "attention, fixed positions",
     "attention_image": "attention, image positions",
     "gap": "|logit gap|",
     "clip_l": "CLIP-L similarity",
@@ -29,6 +30,18 @@ DECIMALS = {"gap": 3, "yes_logit": 2, "no_logit": 2}
 """As the paper prints them; four for the others."""
 
 
+def signal_title(signal: str, window: tuple[int, int] | None) -> str:
+    """Return a signal's name, that of the fixed positions with the positions themselves.
+
+    Args:
+        signal: a key of `TITLES`.
+        window: the cell's fixed positions, end exclusive, where they are known.
+    """
+    if signal != ATTENTION_WINDOW or window is None:
+        return TITLES[signal]
+    return f"attention, positions {window[0]} to {window[1] - 1}"
+
+
 def group_title(group: str) -> str:
     """Return a group's name as it is printed: TP, or correct."""
     return group.upper() if len(group) == 2 else group
@@ -47,7 +60,7 @@ def build(inputs: RunTables) -> Table:
                 decimals = DECIMALS.get(signal, 4)
                 texts = [_text(row[name], decimals) for name in ("mean", "sd", "mean_low", "mean_high")]
                 interval = NOT_AVAILABLE if NOT_AVAILABLE in texts[2:] else f"{texts[2]} to {texts[3]}"
-                about = (TITLES[signal], group_title(group), int(row["n"]))
+                about = (signal_title(signal, inputs.window(block.cell)), group_title(group), int(row["n"]))
                 rows.append((*block.leading, *about, texts[0], texts[1], interval))
     return Table(
         number=9,
@@ -66,8 +79,8 @@ def build(inputs: RunTables) -> Table:
         n=n_text(sizes, "answers per split"),
         notes=(
             "Attention: from the last prompt token, summed over the positions, mean over heads and over the "
-            "chosen layers. Positions 1 to 576 are those the paper's numbers rest on; they hold prompt tokens and "
-            "miss the image's end.",
+            "chosen layers. The paper's numbers rest on fixed positions, 1 to 576, wherever the image stands: with "
+            "LLaVA-1.5 four prompt tokens are counted and the image's last four are not.",
             "SD: of the sample. Interval: images resampled.",
         ),
     )

@@ -6,7 +6,7 @@ from typing import Any
 from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Table, n_text, text_column
 from readout_audit.tables.inputs import RunTables
 from readout_audit.tables.measured import LEADING, blocks, count, ends, known, p_value
-from readout_audit.tables.table_09_group_means import TITLES, group_title
+from readout_audit.tables.table_09_group_means import group_title, signal_title
 
 
 def build(inputs: RunTables) -> Table:
@@ -16,7 +16,8 @@ def build(inputs: RunTables) -> Table:
     for block in blocks(inputs, "probe_comparisons"):
         for row in block.rows:
             pair = f"{group_title(row['group_a'])}, {group_title(row['group_b'])}"
-            rows.append((*block.leading, TITLES[row["signal"]], pair, *_cells(row)))
+            title = signal_title(row["signal"], inputs.window(block.cell))
+            rows.append((*block.leading, title, pair, *_cells(row)))
             if row["group_a"] == "correct" and row["status"] == "ok":
                 sizes.append(int(row["n_a"] + row["n_b"]))
     return Table(

@@ -385,6 +385,14 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
         put("signals/compute", False),
         "which needs signals (a second pass over the models); set signals.compute: true",
     ),
+    "a diagnostic file without published answers": (
+        put("diagnostic", True),
+        "diagnostic is true, but records_from is 'inference'; set diagnostic to false",
+    ),
+    "diagnostic of no split": (
+        drop("known_published/llava-1.5-7b/diagnostic/split"),
+        "known_published.llava-1.5-7b.diagnostic.split is missing",
+    ),
     "RePOPE of other images": (
         put("labels", ["pope", "repope"]),
         "has labels for POPE's own COCO questions and none for demo-pope",
@@ -449,6 +457,17 @@ def test_files_run_names_the_first_missing_record(in_root: Path, tmp_path: Path)
             "records_from: published has none, so remove it",
         ),
         ("paper-published", "datasets", ["coco-2023-11"], "has answers to coco-2023-10 only"),
+        ("paper-published", "tables", ["table_09_group_means"], "published has none, so remove it"),
+        ("paper-diagnostic", "tables", ["table_08_corrections"], "published has none, so remove it"),
+        ("paper-diagnostic", "figures", ["figure_layer_windows"], "published has none, so remove it"),
+        ("paper-diagnostic", "models", ["llava-1.6-mistral-7b"], "or add one of llava-1.5-7b to models"),
+        (
+            "paper-diagnostic",
+            "splits",
+            ["random"],
+            "splits lacks adversarial, which the diagnostic file of llava-1.5-7b",
+        ),
+        ("paper-diagnostic", "readouts", ["legacy_2tok"], "gap_pair names 'legacy_8tok'"),
     ],
 )
 def test_printed_answers_are_few(run: str, key: str, value: list[str], expected: str, in_root: Path) -> None:
@@ -465,7 +484,9 @@ def test_unreadable_mirror(in_root: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert "which you may not read; change its permissions" in refusal(config, in_root)
 
 
-@pytest.mark.parametrize("run", [None, "demo", "paper-counts", "paper-published"])
+@pytest.mark.parametrize(
+    "run", [None, "demo", "demo-grid", "paper-counts", "paper-published", "paper-diagnostic"]
+)
 def test_shipped_configs_are_accepted(run: str | None, in_root: Path) -> None:
     config = merged(in_root, run)
     assert load_plan(config, in_root / "workflow/schemas", known_names()).cells

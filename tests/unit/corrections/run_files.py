@@ -1,5 +1,6 @@
 """The files of a small made run with corrections and probe, for tables and figures."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,19 @@ OPTIONS = Options(splits=("random", "adversarial"))
 
 
 def make_run(
-    folder: Path, seed: int = 0, images: int = 20, cell: dict[str, str] | None = None, **more: Any
+    folder: Path,
+    seed: int = 0,
+    images: int = 20,
+    cell: dict[str, str] | None = None,
+    window: Sequence[int] = (1, 577),
+    **more: Any,
 ) -> Sources:
     """Write a made world's records and signals and everything right of them."""
+    signal_settings = {"entropy_layers": [1, 3], "authors_window": list(window)}
     records, signals, decisions = world(seed, images)
     paths = (
         write_records(folder / "r.parquet", records),
-        write_signals(folder / "s.parquet", signals),
+        write_signals(folder / "s.parquet", signals, settings=signal_settings),
         write_decisions(folder / "d.parquet", decisions, cell=cell or CELL),
     )
     files = {kind: folder / f"{kind}.parquet" for kind in KINDS}

@@ -27,34 +27,59 @@ def sigmoid(x):
     return 1 / (1 + math.exp(-x))
 
 
-@pytest.mark.parametrize(
-    ("name", "signals", "certainty"),
-    [
-        # c = sigmoid(20 (0.25 − 0.22)) = sigmoid(0.6)
-        ("clip_b32", {"clip_b32_patches": 0.25}, sigmoid(0.6)),
-        ("clip_b32_code", {"clip_b32_crops": 0.25}, sigmoid(0.6)),
-        ("object_noun", {"clip_b32_image": 0.25}, sigmoid(0.6)),
-        # c = sigmoid(25 (0.25 − 0.27)) = sigmoid(−0.5)
-        ("clip_l", {"clip_l_patches": 0.25}, sigmoid(-0.5)),
-        ("cls", {"clip_l_cls": 0.25}, sigmoid(-0.5)),
-        # c = 1 − H
-        ("entropy", {"entropy_normalised": 0.25}, 0.75),
-        ("entropy_code", {"spatial_attention_entropy_window": 0.75}, 0.25),
-        ("object_code", {"words_attention_entropy_window": 0.5}, 0.5),
-        ("midpoint_code", {"answer_attention_entropy_window": 0.5}, 0.5),
-        # Ten times the uniform share 1/576 is certainty 1; half of that, 5/576, one half.
-        ("magnitude_code", {"spatial_attention_mean_window": 5 / 576}, 0.5),
-        ("magnitude_code", {"spatial_attention_mean_window": 0.5}, 1.0),
-        # One question is its own median, so the soft threshold stands at it.
-        ("magnitude", {"logit_mean": 1.0, "logit_sd": 2.0}, 0.5),
-        ("uniform", {}, 0.5),
-        ("cls_code", {}, 1.0),
-    ],
-)
-def test_a_gate_takes_beta_times_doubt_off_the_yes_logit(tmp_path, name, signals, certainty):
-    found = margins(tmp_path, name, [0, 1, 1.5], **signals)
-    expected = [0.5, 0.5 - (1 - certainty), 0.5 - 1.5 * (1 - certainty)]
-    assert found == pytest.approx(expected, abs=1e-6)
+def gated(certainty):
+    """What a gate makes of the gap of 0.5 at strengths 0, 1 and 1.5: β times the doubt comes off."""
+    return [0.5, 0.5 - (1 - certainty), 0.5 - 1.5 * (1 - certainty)]
+
+
+# Name of a correction -> signals of the question above, and its margins at strengths 0, 1 and 1.5.
+CASES = {
+    # c = sigmoid(20 (0.25 − 0.22)) = sigmoid(0.6)
+    "clip_b32": ({"clip_b32_patches": 0.25}, gated(sigmoid(0.6))),
+    "clip_b32_code": ({"clip_b32_crops": 0.25}, gated(sigmoid(0.6))),
+    "object_noun": ({"clip_b32_image": 0.25}, gated(sigmoid(0.6))),
+    # c = sigmoid(25 (0.25 − 0.27)) = sigmoid(−0.5)
+    "clip_l": ({"clip_l_patches": 0.25}, gated(sigmoid(-0.5))),
+    "cls": ({"clip_l_cls": 0.25}, gated(sigmoid(-0.5))),
+    # c = 1 − H
+    "entropy": ({"entropy_normalised": 0.25}, gated(0.75)),
+    "entropy_code": ({"spatial_attention_entropy_window": 0.75}, gated(0.25)),
+    "object_code": ({"words_attention_entropy_window": 0.5}, gated(0.5)),
+    "midpoint_code": ({"answer_attention_entropy_window": 0.5}, gated(0.5)),
+    # Ten times the uniform share 1/576 is certainty 1; half of that, 5/576, one half.
+    "magnitude_code": ({"spatial_attention_mean_window": 5 / 576}, gated(0.5)),
+    # One question is its own median, so the soft threshold stands at it.
+    "magnitude": ({"logit_mean": 1.0, "logit_sd": 2.0}, gated(0.5)),
+    "uniform": ({}, gated(0.5)),
+    "cls_code": ({}, gated(1.0)),
+    # Largest yes 4, largest no 6 at the midpoint: the answer becomes no, at any strength.
+    "midpoint": ({"midpoint_candidate_logits": [4.0, 1.0, 6.0, 2.0]}, [-2, -2, -2]),
+    # α = 1: 2ℓ − ℓ' = yes 40 − 20, 42 − 23; no 41 − 20; α = 1.5: 2.5ℓ − 1.5ℓ' = yes 50 − 30, 52.5 − 34.5;
+    # no 51.25 − 30. The plausible ones are those whose logit is at least 21 + log 0.1 = 18.7, so the no at 18 is out.
+    "vcd": ({"vcd_candidate_logits": [20.0, 23.0, 19.0, 20.0]}, [0.5, 20 - 21, 20 - 21.25]),
+    # The gap on noise is 5 − 3 = 2.
+    "vcd_uniform_code": ({"vcd_uniform_candidate_logits": [5.0, 1.0, 3.0, 2.0]}, [0.5, 0.5 - 2, 0.5 - 3]),
+}
+
+
+@pytest.mark.parametrize("name", CORRECTIONS)
+def test_every_correction_by_hand(tmp_path, name):
+    signals, expected = CASES[name]
+    assert margins(tmp_path, name, [0, 1, 1.5], **signals) == pytest.approx(expected, abs=1e-6)
+    # Every column that it says it reads is one that the case sets.
+    assert set(signals) == set(correction(name).signals)
+
+
+def test_attended_share_is_cut_at_one_and_follows_the_windows_size(tmp_path):
+    rows = [record(1, "a.jpg", LOGITS)]
+    signals = [signal(1, "a.jpg", spatial_attention_mean_window=0.05)]
+    assert correction("magnitude_code").margins(evidence(tmp_path, rows, signals), np.ones(1)).tolist() == [
+        [0.5]
+    ]
+    # Of 36 positions: c = 0.05 · 36 / 10 = 0.18.
+    small = evidence(tmp_path, rows, signals, settings={"authors_window": [1, 37]})
+    found = correction("magnitude_code").margins(small, np.ones(1))
+    assert found[0] == pytest.approx([0.5 - 0.82], abs=1e-6)
 
 
 def test_magnitude_is_soft_around_the_median_question(tmp_path):
@@ -64,19 +89,6 @@ def test_magnitude_is_soft_around_the_median_question(tmp_path):
     found = correction("magnitude").margins(evidence(tmp_path, rows, signals), np.ones(1))[:, 0]
     doubt = [1 - sigmoid(-1), 0.5, 1 - sigmoid(2)]
     assert found == pytest.approx(np.array([18, 20, 24]) - doubt, abs=1e-6)
-
-
-def test_midpoint_reads_the_gap_of_that_step(tmp_path):
-    # Largest yes 4, largest no 6 at the midpoint: the answer becomes no, at any strength.
-    found = margins(tmp_path, "midpoint", [0, 3], midpoint_candidate_logits=[4.0, 1.0, 6.0, 2.0])
-    assert found.tolist() == [-2, -2]
-
-
-def test_vcd_contrasts_with_the_noised_image(tmp_path):
-    # α = 1: 2ℓ − ℓ' = yes 40 − 20, 42 − 23; no 36 − 19, 41 − 20. The plausible ones are those whose logit is at
-    # least 21 + log 0.1 = 18.7, so the no at 18 is out: max yes 20, max no 21.
-    found = margins(tmp_path, "vcd", [0, 1], vcd_candidate_logits=[20.0, 23.0, 19.0, 20.0])
-    assert found == pytest.approx([0.5, -1.0], abs=1e-6)
 
 
 def test_vcd_leaves_implausible_candidates_out(tmp_path):
@@ -91,12 +103,6 @@ def test_vcd_with_another_token_far_ahead_still_compares_yes_with_no(tmp_path):
     signals = [signal(1, "a.jpg", vcd_candidate_logits=[20.0, 21.0, 18.0, 21.5])]
     found = correction("vcd").margins(evidence(tmp_path, rows, signals), np.array([0.0, 1.0]))
     assert found[0] == pytest.approx([0.5, 42 - 21 - (41 - 21.5)])
-
-
-def test_vcd_of_the_code_subtracts_the_gap_on_noise(tmp_path):
-    # The gap on noise is 5 − 3 = 2.
-    found = margins(tmp_path, "vcd_uniform_code", [0, 0.5], vcd_uniform_candidate_logits=[5.0, 1.0, 3.0, 2.0])
-    assert found == pytest.approx([0.5, -0.5])
 
 
 @pytest.mark.parametrize("name", CORRECTIONS)
@@ -232,28 +238,39 @@ def test_attention_is_the_mean_over_heads_and_the_window_of_a_sum_over_positions
         value("attention_image").of(deeper)
 
 
-def test_layers_that_side_with_the_answer_are_counted(tmp_path):
+CONTRAST = [1.0, 0.0, 3.0, 0.0]
+"""Largest yes 1, largest no 3: a gap of −2."""
+
+# Name of a signal -> columns of the question above, and the one number they make.
+VALUE_CASES = {
+    "entropy": ({"entropy_normalised": 0.25}, 0.25),
+    # (21 − 1) / 2
+    "magnitude": ({"logit_mean": 1.0, "logit_sd": 2.0}, 10.0),
+    "midpoint_gap": ({"midpoint_candidate_logits": CONTRAST}, 2.0),
     # Gaps by layer: 1 − 2 < 0, 3 − 2 > 0, 21 − 20.5 > 0, and the answer is yes: two of three.
-    lens = [0.0, 1.0, 2.0, 0.0, 3.0, 0.0, 2.0, 0.0, *LOGITS]
-    one = evidence(tmp_path, [record(1, "a.jpg", LOGITS)], [signal(1, "a.jpg", layer_candidate_logits=lens)])
-    assert value("layers_agreeing").of(one) == pytest.approx([2 / 3])
+    "layers_agreeing": ({"layer_candidate_logits": [0.0, 1.0, 2.0, 0.0, 3.0, 0.0, 2.0, 0.0, *LOGITS]}, 2 / 3),
+    "clip_b32_patches": ({"clip_b32_patches": 0.125}, 0.125),
+    "clip_b32_image": ({"clip_b32_image": 0.125}, 0.125),
+    "clip_b32_crops": ({"clip_b32_crops": 0.125}, 0.125),
+    "clip_l_patches": ({"clip_l_patches": 0.125}, 0.125),
+    "clip_l_cls": ({"clip_l_cls": 0.125}, 0.125),
+    # 0.5 − (1 − 3)
+    "vcd_shift": ({"vcd_candidate_logits": CONTRAST}, 2.5),
+    "vcd_uniform_shift": ({"vcd_uniform_candidate_logits": CONTRAST}, 2.5),
+    # Head means 2, 6, 10 by layer; layers 1 and 2.
+    "attention_image": ({"attention_image": [1, 3, 5, 7, 9, 11]}, 8.0),
+    "attention_window": ({"attention_window": [1, 3, 5, 7, 9, 11]}, 8.0),
+    "answer_attention_entropy": ({"answer_attention_entropy_image": 0.75}, 0.75),
+    "noun_attention_entropy": ({"noun_attention_entropy_image": 0.75}, 0.75),
+    "spatial_attention_entropy": ({"spatial_attention_entropy_image": 0.75}, 0.75),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_every_signal_by_hand(tmp_path, name):
+    columns, expected = VALUE_CASES[name]
+    one = evidence(tmp_path, [record(1, "a.jpg", LOGITS)], [signal(1, "a.jpg", **columns)])
+    assert value(name).of(one) == pytest.approx([expected], abs=1e-7)
     assert np.isnan(
-        value("layers_agreeing").of(evidence(tmp_path, [record(1, "a.jpg", LOGITS)], [signal(1, "a.jpg")]))
+        value(name).of(evidence(tmp_path, [record(1, "a.jpg", LOGITS)], [signal(1, "a.jpg")]))
     ).all()
-
-
-def test_the_shift_is_what_the_image_adds_to_the_gap(tmp_path):
-    one = evidence(
-        tmp_path,
-        [record(1, "a.jpg", LOGITS)],
-        [
-            signal(
-                1,
-                "a.jpg",
-                vcd_candidate_logits=[1.0, 0.0, 3.0, 0.0],
-                midpoint_candidate_logits=[1.0, 0.0, 3.0, 0.0],
-            )
-        ],
-    )
-    assert value("vcd_shift").of(one).tolist() == [0.5 - (1 - 3)]
-    assert value("midpoint_gap").of(one).tolist() == [2]

@@ -175,6 +175,14 @@ def test_table_9_groups(run):
     assert (sizes[window, "correct"], sizes[window, "wrong"]) == (gap[0] + gap[1], gap[2] + gap[3])
 
 
+def test_table_9_names_the_positions_of_the_run(tmp_path):
+    made = run_tables(make_run(tmp_path, resamples=0, window=[1, 37]))
+    for name in ("table_09_group_means", "table_probe_comparisons"):
+        found = {row["signal"] for row in records(registry.get(name)(made))}
+        assert "attention, positions 1 to 36" in found
+        assert not any("576" in signal for signal in found)
+
+
 def test_correctness_has_the_gap_as_reference(run):
     rows = records(registry.get("table_correctness")(run))
     gap = next(row for row in rows if row["signal"] == "|logit gap|")

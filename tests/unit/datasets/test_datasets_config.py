@@ -19,11 +19,14 @@ def config(root):
 def files(config):
     """Every fetched file: (entry, its description of the file)."""
     entries = [entry for key in FETCHED for entry in config[key].values() if not entry.get("generated")]
-    return [(entry, file) for entry in entries for file in entry["splits"].values()]
+    diagnostics = [
+        (entry | entry["diagnostic"], entry["diagnostic"]) for entry in entries if "diagnostic" in entry
+    ]
+    return [(entry, file) for entry in entries for file in entry["splits"].values()] + diagnostics
 
 
 def test_every_file_is_pinned_by_commit(files):
-    assert len(files) == 27
+    assert len(files) == 28
     for entry, file in files:
         assert re.fullmatch("[0-9a-f]{40}", entry["commit"])
         assert file["url"].startswith(
@@ -50,6 +53,7 @@ def test_hashes_are_hashes_or_locked_later(config):
                 if not unknown:
                     assert re.fullmatch("[0-9a-f]{64}", file["sha256"])
                     assert re.fullmatch("[0-9a-f]{64}", file["content_sha256"])
+    assert config["known_published"]["llava-1.5-7b"]["diagnostic"]["sha256"] is None
 
 
 def test_entries_name_known_image_sets_and_releases(config):

@@ -205,18 +205,34 @@ def test_the_authors_file_is_read(shared):
 
 def test_the_statistics_run_on_the_authors_rows(shared, tmp_path):
     ids = read_diagnostic(shared / HEAD).question_ids
-    labels = [row["label"] for row in json.loads((shared / HEAD).read_text())["results"]]
-    questions(tmp_path / "q.parquet", ids, labels)
+    rows = json.loads((shared / HEAD).read_text())["results"]
+    questions(tmp_path / "q.parquet", ids, [row["label"] for row in rows])
+    path = diagnostic(tmp_path, rows, n_total=15, n_valid=15)
     probe_published.run(
-        shared / HEAD, tmp_path / "q.parquet", outputs(tmp_path), CELL | {"source": "published"}, resamples=50
+        path, tmp_path / "q.parquet", outputs(tmp_path), CELL | {"source": "published"}, resamples=50
     )
     found = read(outputs(tmp_path))
+    assert table_metadata(found["groups"])["attention_window"] == [1, 577]
     assert len(found["probe"]) == 15
     groups = frame(found["groups"])
     assert groups.query("signal == 'clip_l' and group == 'all'")["n"].item() == 15
     assert not len(found["windows"]) and not len(found["excluded"])
     attention = frame(found["comparisons"]).query("signal == 'attention_image'")
     assert set(attention["status"]) == {"not_available"}
+
+
+def test_a_file_that_was_cut_is_refused(shared, tmp_path):
+    # The sample is the authors' file cut after 15 rows, under its whole summary.
+    with pytest.raises(
+        AuditError, match=r"the summary says n_total 3000, the rows say 15; fetch the file again"
+    ):
+        probe_published.run(shared / HEAD, tmp_path / "q.parquet", outputs(tmp_path), CELL)
+
+
+def test_a_summary_of_other_answers_is_refused(tmp_path):
+    path = diagnostic(tmp_path, [result(1), result(2, yes=0.0)], tp=2, fn=0)
+    with pytest.raises(AuditError, match="the summary says tp 2, the rows say 1"):
+        probe_published.run(path, tmp_path / "q.parquet", outputs(tmp_path), CELL)
 
 
 def questions(path, ids, labels):
@@ -267,6 +283,8 @@ def test_what_is_missing_upstream_is_null(tmp_path):
         (result(1, label="maybe"), "label 'maybe' is neither yes nor no"),
         (result(1, yes_raw="25"), "yes_raw is '25', not a number"),
         (result(1, yes_raw=math.inf), "yes_raw is inf, not a number"),
+        (result(1, yes_raw=True), "yes_raw is True, not a number"),
+        (result(1, visual_span=577), "visual_span is 577, not two positions"),
         ({"label": "yes"}, "no question_id"),
     ],
 )
@@ -279,6 +297,9 @@ def test_other_json_is_refused(tmp_path):
     path = tmp_path / "list.json"
     path.write_text("[]")
     with pytest.raises(AuditError, match="this is none"):
+        read_diagnostic(path)
+    path.write_text('{"results": []}')
+    with pytest.raises(AuditError, match="the summary is missing"):
         read_diagnostic(path)
     with pytest.raises(AuditError, match="stands twice"):
         read_diagnostic(diagnostic(tmp_path, [result(1), result(1)]))
