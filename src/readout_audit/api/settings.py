@@ -1,13 +1,12 @@
 """What is asked of a server, in one object with one hash, and the body of a request."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from readout_audit.errors import AuditError
-from readout_audit.fileio import canonical_json, sha256_text
 from readout_audit.models.templates import Template
+from readout_audit.settings_text import hash_settings, read_settings
 
 DATA_URI, NO_IMAGE = "data_uri", "none"
 KEYS = (
@@ -49,15 +48,7 @@ class ApiSettings:
         Raises:
             AuditError: it is no JSON object, a key is unknown or missing, or a value is not allowed.
         """
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise AuditError(f"the settings are not valid JSON ({error}).") from error
-        if not isinstance(value, dict):
-            raise AuditError("the settings must be one JSON object.")
-        missing, surplus = sorted(set(KEYS) - set(value)), sorted(set(value) - set(KEYS))
-        if missing or surplus:
-            raise AuditError(f"the settings lack keys {missing} and have unknown keys {surplus}.")
+        value = read_settings(text, KEYS)
         value["server"] = checked_server(value["server"])
         check_values(value)
         template = Template.from_dict(value["template"])
@@ -67,7 +58,7 @@ class ApiSettings:
     @property
     def settings_id(self) -> str:
         """First 16 hex of the SHA-256 of the canonical JSON."""
-        return sha256_text(canonical_json(self.value))[:16]
+        return hash_settings(self.value)
 
     @property
     def server(self) -> str:

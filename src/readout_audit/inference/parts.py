@@ -18,10 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from readout_audit.contracts import RECORDS
+import pyarrow as pa
+
 from readout_audit.errors import AuditError
 from readout_audit.fileio import canonical_json, read_json, read_table, sha256_text, write_json, write_table
-from readout_audit.inference.records import Row, table
+from readout_audit.inference.records import Row
 
 LOGGER = logging.getLogger(__name__)
 
@@ -43,8 +44,9 @@ class PartsStore:
     Used as a context manager; leaving it drops its locks.
     """
 
-    def __init__(self, root: Path, described: dict[str, Any]) -> None:
-        """Open, or make, the folder for `described` under `root`."""
+    def __init__(self, root: Path, described: dict[str, Any], schema: pa.Schema) -> None:
+        """Open, or make, the folder for `described` under `root`; its rows are under `schema`."""
+        self.schema = schema
         self.folder = root / fingerprint(described)
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "about.json").is_file():
@@ -72,7 +74,7 @@ class PartsStore:
                 continue
             self._seen.add(path.name)
             try:
-                part = read_table(path, RECORDS, "the part file")
+                part = read_table(path, self.schema, "the part file")
             except AuditError as error:
                 LOGGER.warning("%s It is ignored and its questions are asked again.", error)
                 continue
@@ -85,7 +87,7 @@ class PartsStore:
         kept = sorted(rows, key=lambda row: str(row["uid"]))
         content = canonical_json([[row["uid"], row["image_sha256"]] for row in kept])
         path = self.folder / f"{sha256_text(content)[:32]}.parquet"
-        write_table(path, table(kept), RECORDS)
+        write_table(path, pa.Table.from_pylist(kept, schema=self.schema), self.schema)
         return path
 
     def lock(self, image: str, wait: bool) -> bool:

@@ -1,6 +1,5 @@
 """Everything that can change an answer, in one object with one hash."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,10 @@ from typing import Any
 import torch
 
 from readout_audit.errors import AuditError
-from readout_audit.fileio import canonical_json, sha256_text
 from readout_audit.models.base import ModelSpec
 from readout_audit.models.precision import PRECISIONS, compute_dtype
 from readout_audit.models.templates import Template
+from readout_audit.settings_text import hash_settings, read_settings
 
 KEYS = (
     "model",
@@ -49,22 +48,14 @@ class Settings:
         Raises:
             AuditError: it is no JSON object, a key is unknown or missing, or a value is not allowed.
         """
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise AuditError(f"the settings are not valid JSON ({error}).") from error
-        if not isinstance(value, dict):
-            raise AuditError("the settings must be one JSON object.")
-        missing, surplus = sorted(set(KEYS) - set(value)), sorted(set(value) - set(KEYS))
-        if missing or surplus:
-            raise AuditError(f"the settings lack keys {missing} and have unknown keys {surplus}.")
+        value = read_settings(text, KEYS)
         check_values(value)
         return cls(value, Template.from_dict(value["template"]))
 
     @property
     def settings_id(self) -> str:
         """First 16 hex of the SHA-256 of the canonical JSON."""
-        return sha256_text(canonical_json(self.value))[:16]
+        return hash_settings(self.value)
 
     @property
     def engine(self) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 from readout_audit.inference.asking import Pending
 from readout_audit.inference.base import ImageJob, Question
 from readout_audit.inference.images import decode
+from readout_audit.inference.parts import PartsStore
 from readout_audit.signals.measuring import Measurer
-from readout_audit.signals.parts import SignalsStore
 from readout_audit.signals.rows import OK, Row, invalid_row
 
 LOGGER = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Computer:
     """Measures pending images and keeps the rows as parts."""
 
     def __init__(
-        self, measurer: Measurer, store: SignalsStore, records: Records, advance: Callable[[int], None]
+        self, measurer: Measurer, store: PartsStore, records: Records, advance: Callable[[int], None]
     ) -> None:
         """Take what measuring needs; `advance` is told of every question that is done."""
         self.measurer, self.store, self.records, self.advance = measurer, store, records, advance

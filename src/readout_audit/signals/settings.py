@@ -1,11 +1,10 @@
 """What a signals file depends on beside the model's own settings, in one object with one hash."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from readout_audit.errors import AuditError
-from readout_audit.fileio import canonical_json, sha256_text
+from readout_audit.settings_text import hash_settings, read_settings
 
 KEYS = (
     "text_prompt",
@@ -47,22 +46,14 @@ class SignalSettings:
         Raises:
             AuditError: it is no JSON object, a key is unknown or missing, or a value is not allowed.
         """
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise AuditError(f"the signal settings are not valid JSON ({error}).") from error
-        if not isinstance(value, dict):
-            raise AuditError("the signal settings must be one JSON object.")
-        missing, surplus = sorted(set(KEYS) - set(value)), sorted(set(value) - set(KEYS))
-        if missing or surplus:
-            raise AuditError(f"the signal settings lack keys {missing} and have unknown keys {surplus}.")
+        value = read_settings(text, KEYS, "signal settings")
         check_values(value)
         return cls(value)
 
     @property
     def settings_id(self) -> str:
         """First 16 hex of the SHA-256 of the canonical JSON."""
-        return sha256_text(canonical_json(self.value))[:16]
+        return hash_settings(self.value)
 
     @property
     def window(self) -> tuple[int, int]:

@@ -38,7 +38,7 @@ from readout_audit.models.base import VisionLanguageModel
 from readout_audit.models.checkpoint import check_folder, output_rows, resolved_revision
 from readout_audit.models.precision import choose_device, compute_dtype, dtype_name
 from readout_audit.models.templates import PROBE_QUESTION, render
-from readout_audit.tokens.loading import load_tokenizer, tokenizer_hashes
+from readout_audit.tokens.loading import load_tokenizer, read_token_map
 
 LOGGER = logging.getLogger("readout_audit.stages.ask_model")
 
@@ -74,12 +74,7 @@ class Job:
         if not 1 <= arguments.shard <= arguments.of:
             raise AuditError(f"shard {arguments.shard} of {arguments.of} does not exist.")
         check_folder(self.checkpoint)
-        self.token_map = read_json(arguments.tokens, "the token map")
-        if self.token_map["tokenizer_sha256"] != tokenizer_hashes(self.checkpoint):
-            raise AuditError(
-                f"{arguments.tokens}: the token map was made from other tokenizer files than those in "
-                f"{self.checkpoint}; make it again."
-            )
+        self.token_map = read_token_map(arguments.tokens, self.checkpoint)
         reference = read_json(arguments.reference_tokens, "the reference token map")
         self.sets = token_sets(self.token_map, reference, self.settings.template.name)
         self.candidates, left_out = candidate_ids(self.sets, output_rows(self.checkpoint))
@@ -134,7 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     job = Job(parser().parse_args(argv))
     questions = job.questions()
     halvings = 0
-    with PartsStore(job.arguments.parts, job.fingerprint()) as store:
+    with PartsStore(job.arguments.parts, job.fingerprint(), RECORDS) as store:
         rows, pending = split_finished(load_images(job.arguments.images, questions), store.finished())
         LOGGER.info(
             "%d distinct questions about %d images, %d already answered",

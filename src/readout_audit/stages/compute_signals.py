@@ -18,7 +18,6 @@ from readout_audit.contracts import QUESTIONS, RECORDS
 from readout_audit.errors import AuditError
 from readout_audit.fileio import (
     canonical_json,
-    read_json,
     read_table,
     table_metadata,
     write_json,
@@ -27,6 +26,7 @@ from readout_audit.fileio import (
 from readout_audit.inference.asking import load_images
 from readout_audit.inference.base import Question
 from readout_audit.inference.description import library_versions
+from readout_audit.inference.parts import PartsStore
 from readout_audit.inference.progress import AskingProgress, peak_memory
 from readout_audit.inference.questions import distinct_questions, in_order, shard_of
 from readout_audit.inference.settings import Settings
@@ -37,12 +37,11 @@ from readout_audit.models.precision import choose_device
 from readout_audit.signals.clip import Clip
 from readout_audit.signals.computing import Computer, split_finished
 from readout_audit.signals.measuring import Measurer
-from readout_audit.signals.parts import SignalsStore
 from readout_audit.signals.rows import INVALID, Row, table
 from readout_audit.signals.schema import SIGNALS
 from readout_audit.signals.settings import SignalSettings
 from readout_audit.signals.words import suffix_of
-from readout_audit.tokens.loading import tokenizer_hashes
+from readout_audit.tokens.loading import read_token_map
 
 LOGGER = logging.getLogger("readout_audit.stages.compute_signals")
 
@@ -86,12 +85,7 @@ class Job:
         # How the model is run is the records' own settings: the two cannot differ.
         self.model_settings = Settings.parse(json.dumps(self.described["settings"]))
         self.revision = self._same_model()
-        self.token_map = read_json(arguments.tokens, "the token map")
-        if self.token_map["tokenizer_sha256"] != tokenizer_hashes(self.checkpoint):
-            raise AuditError(
-                f"{arguments.tokens}: the token map was made from other tokenizer files than those in "
-                f"{self.checkpoint}; make it again."
-            )
+        self.token_map = read_token_map(arguments.tokens, self.checkpoint)
         self.clip_folders = self._clip_folders()
         self.versions = library_versions(self.model_settings)
 
@@ -164,7 +158,7 @@ class Job:
             for row in mine
         ]
 
-    def load(self, store: SignalsStore) -> Measurer:
+    def load(self, store: PartsStore) -> Measurer:
         """Load the models, put the language model through preflight, and keep what only it can tell."""
         device = choose_device(self.arguments.device)
         adapter = registry.get(self.model_settings.value["adapter"])
@@ -194,7 +188,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     job = Job(parser().parse_args(argv))
     questions = job.questions()
-    with SignalsStore(job.arguments.parts, job.fingerprint()) as store:
+    with PartsStore(job.arguments.parts, job.fingerprint(), SIGNALS) as store:
         images = load_images(job.arguments.images, questions)
         rows, pending = split_finished(images, store.finished(), job.records)
         LOGGER.info("%d distinct questions, %d already measured", len(questions), len(rows))

@@ -5,7 +5,7 @@ from typing import Any
 
 import readout_audit.models  # noqa: F401  (switches the hub off before transformers is imported)
 from readout_audit.errors import AuditError
-from readout_audit.fileio import sha256_file
+from readout_audit.fileio import read_json, sha256_file
 from readout_audit.models.checkpoint import check_tokenizer_folder, model_type
 from readout_audit.tokens import registry
 
@@ -45,3 +45,17 @@ def load_tokenizer(folder: Path) -> Any:
 def tokenizer_hashes(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of every tokenizer file that lies in `folder`."""
     return {name: sha256_file(folder / name) for name in _FILES if (folder / name).is_file()}
+
+
+def read_token_map(path: Path, folder: Path) -> dict[str, Any]:
+    """Return the token map in `path`, which must be of the tokenizer in `folder`.
+
+    Raises:
+        AuditError: it was made from other tokenizer files.
+    """
+    token_map: dict[str, Any] = read_json(path, "the token map")
+    if token_map["tokenizer_sha256"] != tokenizer_hashes(folder):
+        raise AuditError(
+            f"{path}: the token map was made from other tokenizer files than those in {folder}; make it again."
+        )
+    return token_map

@@ -21,11 +21,12 @@ from readout_audit.contracts import QUESTIONS, RECORDS
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_json, read_table, sha256_text, table_metadata, write_table
 from readout_audit.inference import sequential
+from readout_audit.inference.merging import merge
 from readout_audit.inference.questions import shard_of
 from readout_audit.models import registry
 from readout_audit.models.base import ModelSpec
 from readout_audit.models.llava import Llava
-from readout_audit.stages import ask_model, merge_shards
+from readout_audit.stages import ask_model
 
 from .conftest import World, question_row, write_questions
 
@@ -119,7 +120,7 @@ def test_another_shard_count_asks_nothing_twice_and_merges_to_the_same(
     for shard in (1, 2, 3):
         ask_model.main(world.arguments(tmp_path, shard, 3))
     shards = [tmp_path / f"{shard}-of-3.parquet" for shard in (1, 2, 3)]
-    merge_shards.run(shards, world.questions, tmp_path / "records.parquet")
+    merge(shards, world.questions, tmp_path / "records.parquet", RECORDS)
     merged = pq.read_table(tmp_path / "records.parquet")
     assert merged.equals(whole, check_metadata=True)
     assert read_json(tmp_path / "records.manifest.json", "manifest")["asked"] == 0
@@ -252,12 +253,12 @@ def test_merge_refuses_incomplete_and_mixed_shards(world: World, tmp_path: Path)
         ask_model.main(world.arguments(tmp_path, shard, 2))
     one, two = tmp_path / "1-of-2.parquet", tmp_path / "2-of-2.parquet"
     with pytest.raises(AuditError, match="are missing in the shards"):
-        merge_shards.run([one], world.questions, tmp_path / "r.parquet")
+        merge([one], world.questions, tmp_path / "r.parquet", RECORDS)
     with pytest.raises(AuditError, match="more than once"):
-        merge_shards.run([one, two, two], world.questions, tmp_path / "r.parquet")
+        merge([one, two, two], world.questions, tmp_path / "r.parquet", RECORDS)
     ask_model.main(world.arguments(tmp_path, 2, 2, max_new_tokens=3))
     with pytest.raises(AuditError, match=r"differs from .* in .*settings"):
-        merge_shards.run([one, two], world.questions, tmp_path / "r.parquet")
+        merge([one, two], world.questions, tmp_path / "r.parquet", RECORDS)
     assert not (tmp_path / "r.parquet").exists()
 
 

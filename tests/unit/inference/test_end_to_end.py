@@ -7,8 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from readout_audit.contracts import RECORDS
 from readout_audit.fileio import read_json, table_metadata
-from readout_audit.stages import ask_model, make_tiny_model, map_tokens, merge_shards, verify_engine
+from readout_audit.inference.merging import merge
+from readout_audit.stages import ask_model, make_tiny_model, map_tokens, verify_engine
 
 from .conftest import World, make_image, question_row, write_questions
 
@@ -53,7 +55,7 @@ def test_a_family_through_the_stages(family: str, tmp_path: Path) -> None:
         ask_model.main(world.arguments(tmp_path, shard, 2, **changes))
     shards = [tmp_path / f"{shard}-of-2.parquet" for shard in (1, 2)]
     records = tmp_path / "records.parquet"
-    merge_shards.run(shards, world.questions, records)
+    merge(shards, world.questions, records, RECORDS)
     table = pq.read_table(records)
     rows = table.to_pylist()
     assert len(rows) == 9 and {row["status"] for row in rows} == {"ok"}
