@@ -157,7 +157,10 @@ def rows_of(rng: np.random.Generator, distinct: int | None) -> list[str]:
         present, absent = shuffled[:3], shuffled[3:]
         # Random negatives are any; popular ones the most frequent absent; adversarial ones mostly those too.
         popular = [noun for noun in FREQUENT if noun in absent][:3]
-        adversarial = [*rng.choice(popular, 2, replace=False), *rng.choice(absent, 1)]
+        # 1.46 of the three on average: 10.3 distinct questions per image, as in the release of October 2023.
+        repeated = list(rng.choice(popular, rng.choice([1, 2], p=[0.54, 0.46]), replace=False))
+        fresh = [noun for noun in absent if noun not in popular]
+        adversarial = [*repeated, *rng.choice(fresh, 3 - len(repeated), replace=False)]
         splits = [list(rng.choice(absent, 3, replace=False)), popular, adversarial]
         nouns = [noun for negatives in splits for noun in (*present, *negatives)]
     return [f"Is there a {noun} in the image?" for noun in nouns]
