@@ -60,7 +60,7 @@ def _score_noise(number: Number, evidence: Evidence, cell: CellKey, matrix: Conf
     table = evidence.decisions(cell)
     if table is None or ":" in number.quantity:
         return None
-    near = near_ties(table, cell, number.split, number.readout)
+    near = near_ties(table, number.split, number.readout)
     return metric_range(matrix, near, _metric(number.quantity)) if near is not None else None
 
 
@@ -107,7 +107,7 @@ def _pair_noise(number: Number, evidence: Evidence, cell: CellKey, n: int) -> Ne
     """Return what near-ties under either readout allow a paired count to be."""
     table = evidence.decisions(cell)
     label = number.quantity.partition(":")[0]
-    moved = near_rows(table, cell, number.split, PAIR, label) if table is not None else None
+    moved = near_rows(table, number.split, PAIR, label) if table is not None else None
     return NearTies(Fraction(max(0, n - moved)), Fraction(n + moved), moved) if moved is not None else None
 
 
@@ -127,7 +127,7 @@ def gap_range(number: Number, found: GapValue, evidence: Evidence, cell: CellKey
         return _delta_range(number, evidence, cell)
     if number.quantity not in _FLIPS:
         return None
-    moved = near_rows(table, cell, number.split, PAIR, _FLIPS[number.quantity])
+    moved = near_rows(table, number.split, PAIR, _FLIPS[number.quantity])
     if moved is None:
         return None
     above = [Fraction(max(0, found.numerator - moved)), Fraction(found.numerator + moved)]

@@ -13,31 +13,47 @@ from itertools import product
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from readout_audit.claims.evidence import CellKey
+from readout_audit.audit.steps import NEAR, spacing
 from readout_audit.claims.finding import NearTies
 from readout_audit.contracts import NO, YES
+from readout_audit.fileio import table_metadata
 from readout_audit.scores.confusion import Confusion
 
-STEPS = {"fp16": 2**-6, "nf4": 2**-6, "int8": 2**-6, "bf16": 2**-3, "fp32": 2**-19}
-"""Spacing of numbers between 16 and 32, where answer logits lie, in the arithmetic of each precision."""
-
-WITHIN = 2
+MAGNITUDE = 16
+"""Answer logits of the paper's models lie between 16 and 32 (Appendix F.3: set maxima near 24.6)."""
 
 
-def _close(decisions: pa.Table, cell: CellKey, split: str, readout: str) -> pa.Array | None:
-    """Return which rows belong to the split and are near-tied; None where the source has no margins."""
+def step(decisions: pa.Table) -> float | None:
+    """Return the distance of neighbouring logits in the arithmetic that the record file names.
+
+    A precision alone does not say it: 4-bit weights are computed with in whatever type the run chose.
+
+    Returns:
+        The spacing of its `compute_dtype` between 16 and 32; None where the source records none.
+    """
+    number_format = (table_metadata(decisions).get("settings") or {}).get("compute_dtype")
+    return None if number_format is None else float(spacing(number_format, MAGNITUDE))
+
+
+def _close(decisions: pa.Table, split: str, readout: str) -> pa.Array | None:
+    """Return which rows belong to the split and are near-tied.
+
+    None where the source has no margins, or does not say in which arithmetic they were computed: a difference
+    is not called noise on a guess.
+    """
     name = f"{readout}.margin"
     margins = decisions[name] if name in decisions.column_names else None
-    if margins is None or margins.null_count == len(margins):
+    distance = step(decisions)
+    if margins is None or margins.null_count == len(margins) or distance is None:
         return None
-    limit = WITHIN * STEPS[cell.precision]
+    limit = NEAR * distance
     near = pc.fill_null(pc.less_equal(pc.abs(margins), limit), False)
     return pc.and_(near, pc.equal(decisions["split"], split))
 
 
-def near_ties(decisions: pa.Table, cell: CellKey, split: str, readout: str) -> Confusion | None:
+def near_ties(decisions: pa.Table, split: str, readout: str) -> Confusion | None:
     """Count the near-tied decisions of a split as a matrix; None where the source has no margins."""
-    close = _close(decisions, cell, split, readout)
+    close = _close(decisions, split, readout)
     if close is None:
         return None
     rows = decisions.filter(close)
@@ -47,10 +63,10 @@ def near_ties(decisions: pa.Table, cell: CellKey, split: str, readout: str) -> C
 
 
 def near_rows(
-    decisions: pa.Table, cell: CellKey, split: str, readouts: Sequence[str], label: str | None
+    decisions: pa.Table, split: str, readouts: Sequence[str], label: str | None
 ) -> int | None:
     """Count the rows of a split that are near-tied under any of the readouts; `label` None counts both labels."""
-    close = [_close(decisions, cell, split, readout) for readout in readouts]
+    close = [_close(decisions, split, readout) for readout in readouts]
     if any(rows is None for rows in close):
         return None
     either = reduce(pc.or_, close)

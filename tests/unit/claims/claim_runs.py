@@ -20,8 +20,11 @@ CELL = {
 READOUTS = ["legacy_2tok", "legacy_8tok"]
 
 
-def write_run(folder: Path, rows: list[dict], **cell: str) -> dict:
-    """Write decisions, scores, transitions and gap; rows give split, label, decisions, margins, first token."""
+def write_run(folder: Path, rows: list[dict], compute_dtype: str | None = "float16", **cell: str) -> dict:
+    """Write decisions, scores, transitions and gap; rows give split, label, decisions, margins, first token.
+
+    `compute_dtype` is the arithmetic that the records name; None where they name none.
+    """
     made = [
         {
             "dataset": CELL["dataset"],
@@ -38,6 +41,7 @@ def write_run(folder: Path, rows: list[dict], **cell: str) -> dict:
         "cell": {**CELL, **cell},
         "readouts": {name: {"available": True} for name in READOUTS},
         "joint": True,
+        "settings": None if compute_dtype is None else {"compute_dtype": compute_dtype},
     }
     schema = decisions_schema(READOUTS)
     write_table(decisions, pa.Table.from_pylist(made, schema=schema), schema, metadata)

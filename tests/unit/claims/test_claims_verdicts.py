@@ -1,6 +1,7 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import pyarrow.parquet as pq
 import pytest
 from claim_runs import adversarial, write_run
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from readout_audit.claims.evidence import CellKey, Evidence, Files
 from readout_audit.claims.finding import Finding, Missing, NearTies, agrees, as_printed, overlaps
-from readout_audit.claims.noise import metric_range
+from readout_audit.claims.noise import metric_range, step
 from readout_audit.claims.numbers import Number, read_numbers
 from readout_audit.claims.statements import cohens_d, pooled_sd, together
 from readout_audit.claims.table import build_claims, find, judge
@@ -185,10 +186,28 @@ def test_difference_that_near_ties_do_not_explain_differs(tmp_path, numbers, nea
     assert claims["t13.adversarial.tp"].status == "differs"
 
 
-def test_steps_depend_on_the_precision(tmp_path, numbers):
-    """A margin of 0.0156 is one step of 16-bit floats near 24 and far from a tie in 32 bits."""
-    claims = judged(tmp_path, numbers, adversarial(1176, 182, near=2), precision="fp32")
-    assert claims["t13.adversarial.tp"].status == "differs"
+@pytest.mark.parametrize(
+    ("compute_dtype", "status"),
+    [("float16", "within_noise"), ("bfloat16", "within_noise"), ("float32", "differs"), (None, "differs")],
+)
+@pytest.mark.parametrize("precision", ["nf4", "fp32"])
+def test_steps_are_those_of_the_recorded_arithmetic(tmp_path, numbers, compute_dtype, status, precision):
+    """A margin of 0.0156 is one step of float16 near 24 and far from a tie in float32, whatever the weights are."""
+    claims = judged(
+        tmp_path, numbers, adversarial(1176, 182, near=2), precision=precision, compute_dtype=compute_dtype
+    )
+    assert claims["t13.adversarial.tp"].status == status
+
+
+def test_spacing_between_16_and_32(tmp_path, numbers):
+    """float16 has 11 significant bits: 2^(4-10); bfloat16 8: 2^(4-7); float32 24: 2^(4-23)."""
+    found = []
+    for number, name in enumerate(("float16", "bfloat16", "float32", None)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (file,) = write_run(folder, adversarial(1, 1), compute_dtype=name)["decisions"]
+        found.append(step(pq.read_table(file)))
+    assert found == [2**-6, 2**-3, 2**-19, None]
 
 
 def test_papers_precision_is_preferred_among_cells(tmp_path, numbers):
