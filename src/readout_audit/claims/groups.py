@@ -69,7 +69,23 @@ def _row(members: Sequence[Number], groups: Groups) -> str | None:
         return None
     nearest = result.nearest
     closest = f" Closest: {nearest.matrix}." if nearest is not None else ""
-    return f"No integer confusion matrix gives this row: {result.blame}.{closest}"
+    return f"No integer confusion matrix gives this row: {result.blame}.{_without_f1(members)}{closest}"
+
+
+def _without_f1(members: Sequence[Number]) -> str:
+    """Say which matrix the other metrics of a row fix, and what its F1 would print; nothing if they fix none."""
+    printed_f1 = next((one for one in members if one.quantity.rpartition(":")[2] == "f1"), None)
+    others = [one for one in members if one is not printed_f1]
+    result = fitting(others)
+    if printed_f1 is None or result is None or result.count != 1:
+        return ""
+    matrix = result.matrices[0]
+    f1 = Fraction(2 * matrix.tp, 2 * matrix.tp + matrix.fp + matrix.fn)
+    names = " and ".join(one.quantity.rpartition(":")[2] for one in others)
+    return (
+        f" Its {names} alone fix TP {matrix.tp:,} and FP {matrix.fp:,}, whose F1 is "
+        f"{printed(f1, printed_f1.decimals or 0)}, not {printed_f1.printed}."
+    )
 
 
 def _gap(members: Sequence[Number], groups: Groups) -> str | None:

@@ -237,11 +237,13 @@ class Wiring(Plan):
 
     def table_sources(self, wildcards: Any) -> dict[str, list[str]]:
         """Return the files of the run that a table reads, by kind."""
-        return self._sources(table_entry(wildcards.table).needs)
+        entry = table_entry(wildcards.table)
+        return self._sources([*entry.needs, *entry.uses])
 
     def figure_sources(self, wildcards: Any) -> dict[str, list[str]]:
         """Return the files of the run that a figure reads, by kind."""
-        return self._sources(figure_entry(wildcards.figure).needs)
+        entry = figure_entry(wildcards.figure)
+        return self._sources([*entry.needs, *entry.uses])
 
     def table_arguments(self, wildcards: Any) -> str:
         """Return a table's files as arguments of make_tables."""

@@ -2,10 +2,21 @@
 
 from collections.abc import Sequence
 
+from readout_audit.claims.evidence import RELEASE, TEMPLATE
+from readout_audit.claims.finding import agrees
 from readout_audit.claims.groups import fitting, grouped
 from readout_audit.claims.numbers import Number, read_numbers, select
 from readout_audit.consistency.search import Consistency
-from readout_audit.corrections.published import FORMS, METRICS, judge, metric, metric_name, row_name
+from readout_audit.corrections.published import (
+    DIFFERS,
+    FORMS,
+    METRICS,
+    REPRODUCED,
+    judge,
+    metric,
+    metric_name,
+    row_name,
+)
 from readout_audit.corrections.schema import FIXED, OK
 from readout_audit.scores.confusion import Confusion
 from readout_audit.tables.base import NOT_RUN, Cell, Column, Table, text_column
@@ -14,15 +25,17 @@ from readout_audit.tables.measured import blocks
 from readout_audit.tables.table_08_corrections import matrix_of
 
 INCONSISTENT = "inconsistent_in_paper"
+BASELINE, NO_CORRECTION = "t8.baseline", "baseline"
+"""The group of the published row without a correction, and its name."""
 
 
 def build(inputs: RunTables) -> Table:
     """Return every published row with the matrices that print as it, this run's scores and a verdict."""
     numbers = _published(inputs)
     measured = _measured(inputs)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Cell, ...]] = [_baseline(inputs)]
     blame: list[str] = []
-    for members in grouped(numbers).values():
+    for members in grouped(select(numbers, kind="correction")).values():
         name = row_name(members[0])
         verdict = fitting(members)
         if verdict is None:
@@ -67,7 +80,32 @@ def _published(inputs: RunTables) -> list[Number]:
     """Return the published numbers of Table 8."""
     if inputs.sources.claims is None:
         raise ValueError("this table needs the published numbers, and none were given")
-    return select(read_numbers(inputs.sources.claims), kind="correction")
+    return select(read_numbers(inputs.sources.claims), section="Table 8")
+
+
+def _baseline(inputs: RunTables) -> tuple[Cell, ...]:
+    """Return the row without a correction: it needs the readout's own scores alone."""
+    members = grouped(_published(inputs))[BASELINE]
+    verdict = fitting(members)
+    assert verdict is not None
+    first = members[0]
+    cells = (
+        cell
+        for cell, labels, split in (inputs.scored_splits() if inputs.sources.scores else ())
+        if (cell.dataset, cell.model, cell.template) == (RELEASE, first.model, TEMPLATE)
+        and (labels, split) == (inputs.options.labels[0], first.split)
+    )
+    cell = next(cells, None)
+    found = (
+        None
+        if cell is None
+        else inputs.confusion(cell, inputs.options.labels[0], first.split, first.readout)
+    )
+    leading = (NO_CORRECTION, *_printed(members), matrices(verdict), first.readout)
+    if found is None:
+        return (*leading, *(NOT_RUN,) * 4)
+    same = all(agrees(metric(found, number.quantity), number) for number in members)
+    return (*leading, *(metric(found, name) for name in METRICS), REPRODUCED if same else DIFFERS)
 
 
 _Key = tuple[str, str, str, str, float]
@@ -89,7 +127,7 @@ def _measured(inputs: RunTables) -> dict[_Key, Confusion]:
 
 def _printed(members: Sequence[Number]) -> tuple[str, ...]:
     """Return F1, precision and recall as printed."""
-    texts = {metric_name(number): number.printed for number in members}
+    texts = {number.quantity.rpartition(":")[2]: number.printed for number in members}
     return tuple(texts[name] for name in METRICS)
 
 

@@ -9,16 +9,25 @@ from corrections.made import CELL, decision, record, signal, write_decisions, wr
 from corrections.run_files import OPTIONS, empty_run, make_run, run_tables
 from readout_audit.corrections.registry import CORRECTIONS as METHODS
 from readout_audit.corrections.registry import correction
+from readout_audit.contracts import SCORES
 from readout_audit.corrections.schema import CORRECTIONS
 from readout_audit.fileio import write_table
+from readout_audit.probe.schema import GROUPS
 from readout_audit.scores.confusion import Confusion
 from readout_audit.stages import probe
 from readout_audit.tables import registry
 from readout_audit.tables.base import Range
-from readout_audit.tables.inputs import RunTables, Sources
+from readout_audit.tables.inputs import Options, RunTables, Sources
 from readout_audit.tables.measured import p_value
 from readout_audit.tables.render import to_csv, to_latex, to_markdown
 
+PAPER = {
+    "dataset": "coco-2023-10",
+    "model": "llava-1.5-7b",
+    "precision": "nf4",
+    "template": "authors",
+    "source": "inference",
+}
 NAMES = (
     "table_08_corrections",
     "table_09_group_means",
@@ -162,8 +171,62 @@ def test_published_rows_against_this_run(tmp_path, root):
 
 
 def test_every_published_row_has_a_form_to_run(tmp_path, root):
-    for (_, method), _cells in published(tmp_path, root, []).items():
-        assert correction(method).name == method
+    for (name, method), _cells in published(tmp_path, root, []).items():
+        assert name == "baseline" or correction(method).name == method
+
+
+def test_published_tables_of_a_run_without_signals_say_not_run(root):
+    """Printed counts and published decisions have no corrections and no probe; the published cells stand there."""
+    sources = Sources(claims=root / "resources" / "paper" / "numbers.csv")
+    for name, rows in (("table_08_published", 17), ("table_09_published", 6)):
+        found = records(registry.get(name)(RunTables(sources, OPTIONS)))
+        assert len(found) == rows
+        ours = {cell for row in found for heading, cell in row.items() if heading.startswith("this run")}
+        assert ours == {"not_run"}
+        assert all(row["published: F1" if name.startswith("table_08") else "published: mean"] for row in found)
+
+
+def test_published_group_means_against_this_run(tmp_path, root):
+    def group(signal, name, n, mean, sd):
+        about = {"labels": "pope", "split": "adversarial", "readout": "legacy_8tok"}
+        return PAPER | about | {"signal": signal, "group": name, "n": n, "mean": mean, "sd": sd}
+
+    rows = [
+        group("gap", "tp", 1173, 2.0656, 0.9594),
+        group("gap", "tn", 1318, 1.482, 0.670),
+        group("gap", "fp", 183, None, None),
+        group("attention_window", "correct", 2490, 0.07381, 0.0142),
+    ]
+    table = pa.Table.from_pylist(rows, schema=GROUPS)
+    write_table(tmp_path / "groups.parquet", table, GROUPS)
+    sources = Sources(
+        probe_groups=(tmp_path / "groups.parquet",), claims=root / "resources" / "paper" / "numbers.csv"
+    )
+    options = Options(splits=("adversarial",))
+    found = {
+        (row["signal"], row["group"]): (row["this run: mean"], row["verdict"])
+        for row in records(registry.get("table_09_published")(RunTables(sources, options)))
+    }
+    assert found["|logit gap|", "TP"] == ("2.066", "reproduced")
+    assert found["|logit gap|", "TN"] == ("1.482", "differs")  # n is 1,317 there
+    assert found["|logit gap|", "FP"] == ("not_available", "not_available")
+    assert found["|logit gap|", "FN"] == ("not_run", "not_run")
+    assert found["attention, positions 1 to 576", "correct"] == ("0.0738", "reproduced")
+
+
+def test_published_baseline_is_held_against_the_scores(tmp_path, root):
+    for tp, verdict in ((1174, "reproduced"), (1173, "differs")):
+        none = dict.fromkeys(("unparsed_pos", "unparsed_neg", "invalid_pos", "invalid_neg"), 0)
+        about = {"labels": "pope", "split": "adversarial", "readout": "legacy_8tok", "subset": "all"}
+        row = PAPER | about | none | {"n": 3000, "tp": tp, "fp": 182, "tn": 1318, "fn": 1500 - tp}
+        write_table(tmp_path / "s.parquet", pa.Table.from_pylist([row], schema=SCORES), SCORES)
+        sources = Sources(
+            scores=tmp_path / "s.parquet", claims=root / "resources" / "paper" / "numbers.csv"
+        )
+        table = registry.get("table_08_published")(RunTables(sources, Options(splits=("adversarial",))))
+        found = records(table)[0]
+        assert (found["row"], found["matrices (TP, FP)"]) == ("baseline", "(1174, 182)")
+        assert found["verdict"] == verdict
 
 
 def test_table_9_groups(run):
