@@ -23,6 +23,7 @@ if PLAN.source in ("inference", "files"):
             "../../envs/cpu.yaml"
         params:
             readouts=PLAN.config["readouts"],
+            splits=PLAN.config["splits"],
             cell=PLAN.described,
             code=PLAN.readout_digest,
         script:
@@ -43,6 +44,7 @@ if PLAN.source == "counts":
         conda:
             "../../envs/cpu.yaml"
         params:
+            splits=PLAN.config["splits"],
             code=code_digest("decisions_from_counts"),
         script:
             "../scripts/decide_from_counts.py"

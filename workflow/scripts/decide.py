@@ -12,4 +12,5 @@ with script_log(snakemake.log):
         output=Path(snakemake.output[0]),
         readouts=list(snakemake.params.readouts),
         cell=snakemake.params.cell,
+        splits=list(snakemake.params.splits),
     )

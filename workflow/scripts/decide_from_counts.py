@@ -13,4 +13,5 @@ with script_log(snakemake.log):
         dataset=snakemake.wildcards.dataset,
         precision=snakemake.wildcards.precision,
         template=snakemake.wildcards.template,
+        splits=list(snakemake.params.splits),
     )

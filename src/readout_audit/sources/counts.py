@@ -37,7 +37,9 @@ class PairedCount(NamedTuple):
     n: int
 
 
-def paired_counts(numbers: Iterable[Number], model: str) -> list[PairedCount]:
+def paired_counts(
+    numbers: Iterable[Number], model: str, splits: Sequence[str] = SPLITS
+) -> list[PairedCount]:
     """Return the printed transition counts of a model (Table 7), in the order split, label, from, to.
 
     Raises:
@@ -48,7 +50,7 @@ def paired_counts(numbers: Iterable[Number], model: str) -> list[PairedCount]:
         for number in select(numbers, kind="transition", model=model)
     }
     counts = []
-    for split in SPLITS:
+    for split in splits:
         for label in LABELS:
             for before in LABELS:
                 for after in LABELS:
@@ -70,7 +72,7 @@ def is_paired(numbers: Iterable[Number], model: str) -> bool:
 def paired_decisions(counts: Sequence[PairedCount], dataset: str) -> pa.Table:
     """Return a decision table that realises paired counts: one row per counted question."""
     rows: list[dict[str, Any]] = []
-    for split in SPLITS:
+    for split in dict.fromkeys(cell.split for cell in counts):
         cells = [cell for cell in counts if cell.split == split]
         answers = [cell for cell in cells for _ in range(cell.n)]
         rows += [
@@ -107,7 +109,9 @@ class Marginal(NamedTuple):
     scores: str
 
 
-def marginal_counts(numbers: Sequence[Number], model: str) -> dict[tuple[str, str], Marginal]:
+def marginal_counts(
+    numbers: Sequence[Number], model: str, splits: Sequence[str] = SPLITS
+) -> dict[tuple[str, str], Marginal]:
     """Return (split, readout) -> the confusion matrix that printed scores of a model fix (Table 4).
 
     F1 alone rarely fixes a matrix; with precision, recall and yes-rate of the authors' results file it does.
@@ -115,7 +119,11 @@ def marginal_counts(numbers: Sequence[Number], model: str) -> dict[tuple[str, st
     Raises:
         AuditError: no scores of the model are printed, or a row's scores contradict each other.
     """
-    rows = [number for number in select(numbers, kind="score", model=model) if number.id.startswith("t4.")]
+    rows = [
+        number
+        for number in select(numbers, kind="score", model=model)
+        if number.id.startswith("t4.") and number.split in splits
+    ]
     groups = grouped(rows)
     found = {}
     for members in groups.values():
@@ -130,7 +138,8 @@ def marginal_counts(numbers: Sequence[Number], model: str) -> dict[tuple[str, st
         found[members[0].split, members[0].readout] = Marginal(only, result.count, names)
     if not found:
         raise AuditError(
-            f"{model}: no scores of it are printed (Table 4), so no decisions can be made from counts."
+            f"{model}: no scores of it are printed (Table 4) on {', '.join(splits)}, so no decisions can be "
+            "made from counts."
         )
     return found
 
@@ -154,7 +163,7 @@ def marginal_decisions(marginals: Mapping[tuple[str, str], Marginal], dataset: s
     names = sorted({readout for _, readout in marginals})
     known = [name for name in names if name not in unidentified(marginals)]
     rows: list[dict[str, Any]] = []
-    for split in SPLITS:
+    for split in dict.fromkeys(split for split, _ in marginals):
         columns = {name: _column(marginals[split, name].matrix) for name in known}
         labels = _labels(marginals[split, known[0]].matrix)
         rows += [

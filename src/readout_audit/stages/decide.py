@@ -19,7 +19,12 @@ SHARED = ("uid", "dataset", "split", "question_id", "image", "object", "question
 
 
 def run(
-    records: Path, questions: Path, output: Path, readouts: Sequence[str], cell: Mapping[str, str]
+    records: Path,
+    questions: Path,
+    output: Path,
+    readouts: Sequence[str],
+    cell: Mapping[str, str],
+    splits: Sequence[str] | None = None,
 ) -> None:
     """Write the decision table of one cell: one row per (split, question_id), in the questions' order.
 
@@ -29,6 +34,7 @@ def run(
         output: decision file to write, under `decisions_schema(readouts)`.
         readouts: names of the readouts to apply, without repeats.
         cell: dataset, model, precision, template and source of what is decided.
+        splits: the splits to decide; None for all that the question table has.
 
     Raises:
         AuditError: the files do not belong together, a readout is unknown, or one reads ids that the
@@ -38,7 +44,7 @@ def run(
         raise AuditError(f"{output}: the cell must have {', '.join(CELL.names)}, not {', '.join(cell)}.")
     chosen = [get(name) for name in dict.fromkeys(readouts)]
     recorded = read_table(records, RECORDS, "the record file")
-    asked = read_table(questions, QUESTIONS, "the question table")
+    asked = in_splits(read_table(questions, QUESTIONS, "the question table"), splits, questions)
     rows = rows_of(recorded, asked, records, questions)
     meta = table_metadata(recorded)
     columns = identity(asked, recorded, rows)
@@ -54,6 +60,24 @@ def run(
         "settings": meta.get("settings"),
     }
     write_table(output, pa.table(columns), schema, metadata)
+
+
+def in_splits(asked: pa.Table, splits: Sequence[str] | None, questions: Path) -> pa.Table:
+    """Return the questions of the given splits.
+
+    Raises:
+        AuditError: the question table lacks one of them.
+    """
+    if splits is None:
+        return asked
+    there = asked["split"].unique().to_pylist()
+    for split in splits:
+        if split not in there:
+            raise AuditError(
+                f"{questions}: no questions of split {split} (there are {', '.join(there)}); name other splits, "
+                "or take a run that asked it."
+            )
+    return asked.filter(pc.is_in(asked["split"], value_set=pa.array(splits)))
 
 
 def rows_of(recorded: pa.Table, asked: pa.Table, records: Path, questions: Path) -> pa.Array:

@@ -1,5 +1,6 @@
 """Stage: printed integers -> a decision table that realises them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from readout_audit.fileio import write_table
 from readout_audit.sources.counts import (
     MARGINAL_SOURCE,
     PAIRED_SOURCE,
+    SPLITS,
     is_paired,
     marginal_counts,
     marginal_decisions,
@@ -29,6 +31,7 @@ def run(
     dataset: str = "coco-2023-10",
     precision: str = "nf4",
     template: str = "authors",
+    splits: Sequence[str] = SPLITS,
 ) -> None:
     """Write the decisions of one model from the paper's printed counts.
 
@@ -42,16 +45,17 @@ def run(
         dataset: release the counts are about.
         precision: precision of the cell.
         template: template of the cell.
+        splits: the splits to make rows of.
 
     Raises:
-        AuditError: no counts of this model are printed.
+        AuditError: no counts of this model on these splits are printed.
     """
     numbers = read_numbers(paper_numbers)
     joint = is_paired(numbers, model)
     if joint:
-        table, why_not = paired_decisions(paired_counts(numbers, model), dataset), dict[str, str]()
+        table, why_not = paired_decisions(paired_counts(numbers, model, splits), dataset), dict[str, str]()
     else:
-        marginals = marginal_counts(numbers, model)
+        marginals = marginal_counts(numbers, model, splits)
         table, why_not = marginal_decisions(marginals, dataset), unidentified(marginals)
     cell = {
         "dataset": dataset,

@@ -59,6 +59,19 @@ def test_the_output_says_what_each_readout_read(tmp_path):
     assert not legacy["available"] and "name no reference model" in legacy["why_not"]
 
 
+def test_only_the_splits_of_the_run_are_decided(tmp_path):
+    meta = metadata([1939, 3869], single=sets([3869], [1939]))
+    # u9, which only split c asks, is not among the records: a run of a and b does not need it.
+    asked = questions(["u0", "u1", "u0", "u9"], ["a", "a", "b", "c"], ["yes"] * 4)
+    files = write(tmp_path, records([[1.0, 2.0], [2.0, 1.0]]), meta, asked)
+    for splits, expected in ((["b"], ["b"]), (["b", "a"], ["a", "a", "b"])):
+        run(*files, ["dynamic_single"], CELL, splits)
+        decided = read_table(files[2], decisions_schema(["dynamic_single"]), "d")
+        assert decided["split"].to_pylist() == expected
+    with pytest.raises(AuditError, match=r"no questions of split hard \(there are a, b, c\); name other splits"):
+        run(*files, ["dynamic_single"], CELL, ["a", "hard"])
+
+
 def test_a_question_that_was_not_asked_stops_with_count_and_example(tmp_path):
     meta = metadata([1, 2], single=sets([1], [2]))
     asked = questions(["u0", "u7", "u8", "u8"], ["a", "a", "a", "b"], ["yes"] * 4)

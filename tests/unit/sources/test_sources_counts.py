@@ -19,6 +19,26 @@ TABLE_7 = {
 }
 
 
+# Finding of the audit: each printed row of Table 4 has exactly one matrix (tp, fp); None where F1 stands alone.
+ONE_MATRIX = {
+    "llava-1.6-mistral-7b": {"dynamic_single": [(1334, 297), (1330, 141), (1330, 73)], "string_parse": None},
+    "mplug-owl2-llama2-7b": {
+        "legacy_2tok": [(1421, 744), (1421, 605), (1421, 436)],
+        "legacy_8tok": [(1343, 514), (1344, 390), (1344, 243)],
+    },
+    "instructblip-vicuna-7b": {
+        "legacy_2tok": [(1481, 1206), (1475, 1079), (1475, 900)],
+        "dynamic_single": [(1277, 344), (1268, 197), (1268, 109)],
+        "string_parse": [(1500, 1500)] * 3,
+    },
+    "qwen2-vl-7b-instruct": {
+        "legacy_2tok": [(1493, 1481), (1500, 1497), (1500, 1500)],
+        "dynamic_single": [(1178, 108), (1161, 46), (1161, 17)],
+        "legacy_8tok": [(0, 1), (0, 0), (0, 0)],
+    },
+}
+
+
 @pytest.fixture
 def numbers(root):
     return root / "resources/paper/numbers.csv"
@@ -67,6 +87,15 @@ def test_made_rows_claim_no_question_and_no_order(written):
     assert ids == [str(number) for number in range(1, 3001)]
 
 
+@pytest.mark.parametrize("model", ["llava-1.5-7b", *ONE_MATRIX])
+def test_only_the_splits_of_the_run_are_made(numbers, tmp_path, model):
+    output = tmp_path / "d.parquet"
+    decisions_from_counts.run(numbers, model, output, splits=["popular"])
+    assert Counter(pq.read_table(output)["split"].to_pylist()) == {"popular": 3000}
+    with pytest.raises(AuditError, match="hard"):
+        decisions_from_counts.run(numbers, model, output, splits=["hard"])
+
+
 def test_metadata_names_cell_ids_and_pieces(written):
     metadata = table_metadata(written)
     assert metadata["cell"] == {
@@ -88,26 +117,6 @@ def test_model_without_printed_transitions_is_refused(numbers):
         paired_counts(read_numbers(numbers), "unheard-of")
     with pytest.raises(AuditError, match="unheard-of: no scores of it are printed"):
         marginal_counts(read_numbers(numbers), "unheard-of")
-
-
-# Finding of the audit: each printed row of Table 4 has exactly one matrix (tp, fp); None where F1 stands alone.
-ONE_MATRIX = {
-    "llava-1.6-mistral-7b": {"dynamic_single": [(1334, 297), (1330, 141), (1330, 73)], "string_parse": None},
-    "mplug-owl2-llama2-7b": {
-        "legacy_2tok": [(1421, 744), (1421, 605), (1421, 436)],
-        "legacy_8tok": [(1343, 514), (1344, 390), (1344, 243)],
-    },
-    "instructblip-vicuna-7b": {
-        "legacy_2tok": [(1481, 1206), (1475, 1079), (1475, 900)],
-        "dynamic_single": [(1277, 344), (1268, 197), (1268, 109)],
-        "string_parse": [(1500, 1500)] * 3,
-    },
-    "qwen2-vl-7b-instruct": {
-        "legacy_2tok": [(1493, 1481), (1500, 1497), (1500, 1500)],
-        "dynamic_single": [(1178, 108), (1161, 46), (1161, 17)],
-        "legacy_8tok": [(0, 1), (0, 0), (0, 0)],
-    },
-}
 
 
 @pytest.mark.parametrize("model", ONE_MATRIX)
