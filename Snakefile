@@ -29,6 +29,13 @@ if PLAN.source == "inference":
 include: "workflow/rules/readouts.smk"
 include: "workflow/rules/gap.smk"
 include: "workflow/rules/corrections.smk"
+
+
+if PLAN.source == "published":
+
+    include: "workflow/rules/published.smk"
+
+
 include: "workflow/rules/matrix.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"

@@ -97,6 +97,7 @@ rule measure_claims:
         probe=PLAN.measured_files("probe"),
         groups=PLAN.measured_files("probe_groups"),
         comparisons=PLAN.measured_files("probe_comparisons"),
+        dryruns=list(PLAN.dryruns.values()),
     output:
         f"results/{PLAN.run}/measured.json",
     log:
@@ -106,6 +107,7 @@ rule measure_claims:
     conda:
         "../../envs/cpu.yaml"
     params:
+        tokenizers=list(PLAN.dryruns),
         code=code_digest("measure_claims"),
     script:
         "../scripts/measure_claims.py"

@@ -65,7 +65,7 @@ if PLAN.source == "published":
         conda:
             "../../envs/cpu.yaml"
         params:
-            splits=PLAN.config["splits"],
+            splits=PLAN.published_splits,
             code=code_digest("decisions_from_published"),
         script:
             "../scripts/decide_from_published.py"

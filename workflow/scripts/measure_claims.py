@@ -13,4 +13,5 @@ with script_log(snakemake.log):
         probe=[Path(file) for file in snakemake.input.probe],
         groups=[Path(file) for file in snakemake.input.groups],
         comparisons=[Path(file) for file in snakemake.input.comparisons],
+        dryruns=dict(zip(snakemake.params.tokenizers, map(Path, snakemake.input.dryruns), strict=True)),
     )

@@ -5,10 +5,11 @@ card decide the last bit. So a difference from a published number is called nois
 that lie within two steps of the arithmetic can account for it, and the note says how many there are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import product
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,16 +24,19 @@ MAGNITUDE = 16
 """Answer logits of the paper's models lie between 16 and 32 (Appendix F.3: set maxima near 24.6)."""
 
 
-def step(decisions: pa.Table) -> float | None:
-    """Return the distance of neighbouring logits in the arithmetic that the record file names.
+def near_tie_limit(metadata: Mapping[str, Any]) -> float | None:
+    """Return how far apart two logits may lie to count as nearly equal: two steps of the recorded arithmetic.
 
     A precision alone does not say it: 4-bit weights are computed with in whatever type the run chose.
 
+    Args:
+        metadata: that of a decision file, which repeats the settings of its records.
+
     Returns:
-        The spacing of its `compute_dtype` between 16 and 32; None where the source records none.
+        Two spacings of its `compute_dtype` between 16 and 32; None where the source records none.
     """
-    number_format = (table_metadata(decisions).get("settings") or {}).get("compute_dtype")
-    return None if number_format is None else float(spacing(number_format, MAGNITUDE))
+    number_format = (metadata.get("settings") or {}).get("compute_dtype")
+    return None if number_format is None else NEAR * float(spacing(number_format, MAGNITUDE))
 
 
 def _close(decisions: pa.Table, split: str, readout: str) -> pa.Array | None:
@@ -43,10 +47,9 @@ def _close(decisions: pa.Table, split: str, readout: str) -> pa.Array | None:
     """
     name = f"{readout}.margin"
     margins = decisions[name] if name in decisions.column_names else None
-    distance = step(decisions)
-    if margins is None or margins.null_count == len(margins) or distance is None:
+    limit = near_tie_limit(table_metadata(decisions))
+    if margins is None or margins.null_count == len(margins) or limit is None:
         return None
-    limit = NEAR * distance
     near = pc.fill_null(pc.less_equal(pc.abs(margins), limit), False)
     return pc.and_(near, pc.equal(decisions["split"], split))
 
@@ -62,9 +65,7 @@ def near_ties(decisions: pa.Table, split: str, readout: str) -> Confusion | None
     return Confusion(*(pairs.count(cell_) for cell_ in cells))
 
 
-def near_rows(
-    decisions: pa.Table, split: str, readouts: Sequence[str], label: str | None
-) -> int | None:
+def near_rows(decisions: pa.Table, split: str, readouts: Sequence[str], label: str | None) -> int | None:
     """Count the rows of a split that are near-tied under any of the readouts; `label` None counts both labels."""
     close = [_close(decisions, split, readout) for readout in readouts]
     if any(rows is None for rows in close):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from readout_audit.claims.noise import STEPS, WITHIN
+from readout_audit.claims.noise import near_tie_limit
 from readout_audit.compare.answers import Answers
 from readout_audit.compare.pairing import SAME, Paired
 from readout_audit.contracts import DECISIONS
@@ -73,10 +73,13 @@ class Flip(NamedTuple):
     near_tie: bool | None
 
 
-def near_tie_limit(first: Answers, second: Answers) -> float | None:
-    """Return how large both margins may be for a flip to be a near-tie: two steps of the coarser arithmetic."""
-    steps = [STEPS.get(one.decisions.cell["precision"]) for one in (first, second)]
-    return None if None in steps else WITHIN * max(step for step in steps if step is not None)
+def coarser_limit(first: Answers, second: Answers) -> float | None:
+    """Return how large both margins may be for a flip to be a near-tie: two steps of the coarser arithmetic.
+
+    None where a run does not record its arithmetic.
+    """
+    limits = [near_tie_limit(one.decisions.metadata) for one in (first, second)]
+    return None if None in limits else max(limit for limit in limits if limit is not None)
 
 
 def common_readouts(first: Answers, second: Answers, split: str) -> list[str]:
@@ -96,7 +99,7 @@ def count_flips(first: Answers, second: Answers, paired: Paired, readout: str, g
     a, b = paired.first[here], paired.second[here]
     before, after = first.decisions.answers[readout][a], second.decisions.answers[readout][b]
     flipped = before != after
-    limit = near_tie_limit(first, second)
+    limit = coarser_limit(first, second)
     margins = _both_margins(first, second, readout, a, b)
     near = shifts = None
     if margins is not None:
@@ -154,7 +157,7 @@ def list_flips(first: Answers, second: Answers, paired: Paired, readout: str) ->
     after = second.decisions.answers[readout][paired.second]
     at = np.flatnonzero(before != after)
     a, b = paired.first[at], paired.second[at]
-    limit, margins = near_tie_limit(first, second), _both_margins(first, second, readout, a, b)
+    limit, margins = coarser_limit(first, second), _both_margins(first, second, readout, a, b)
     near = None if limit is None or margins is None else _near(margins, limit).tolist()
     names = ("uid", "image", "object", "question", "question_id", "label")
     rows_a, rows_b = (

@@ -36,7 +36,9 @@ class Known:
     """The names that the package's registries know.
 
     `order_bound` are the tables and figures that need the order in which questions were asked,
-    `signal_bound` those that need signals, `probe_bound` those of them that a published diagnostic file serves, too;
+    `signal_bound` those that need signals -> the kinds of file they read;
+    `served_by` kinds of file that the authors' own files give, too -> "answers" (predictions) or "diagnostic";
+    `corrections` those that a file may hold the answers of;
     `counted_models` and `counted_readouts` the models and readouts whose printed scores the project holds,
     `published_readouts` those that the published decisions are of.
     """
@@ -47,8 +49,9 @@ class Known:
     tables: frozenset[str]
     figures: frozenset[str]
     order_bound: frozenset[str]
-    signal_bound: frozenset[str]
-    probe_bound: frozenset[str]
+    signal_bound: Mapping[str, frozenset[str]]
+    served_by: Mapping[str, str]
+    corrections: frozenset[str]
     counted_models: frozenset[str]
     counted_readouts: frozenset[str]
     published_readouts: frozenset[str]
@@ -274,27 +277,74 @@ def _check_printed(config: Config, known: Known, source: str) -> Iterator[str]:
     """Published and printed answers exist for few cells and few readouts."""
     if config["datasets"] != ["coco-2023-10"]:
         yield f"records_from: {source} has answers to coco-2023-10 only; set datasets: [coco-2023-10]."
-    models = known.counted_models if source == "counts" else frozenset(config["known_published"])
-    for model, precision, template in Plan(config).asked:
-        yield from unknown("models", [model], models, f"records_from: {source} has no answers of")
-        held = {"precision": "nf4", "template": "authors"}
-        if source == "published" and model in models:
-            entry = config["known_published"][model]
-            yield from unknown(
-                "splits", config["splits"], entry["splits"], f"{model}'s published answers do not have"
-            )
-            held = {key: entry[key] for key in held}
-        if held != {"precision": precision, "template": template}:
-            yield (
-                f"precisions, templates or extra_cells ask for {model}/{precision}/{template}, but records_from: "
-                f"{source} has {model}/{held['precision']}/{held['template']} only; ask for that alone."
-            )
+    yield from _check_counted(config, known) if source == "counts" else _check_published(config)
     readouts = known.counted_readouts if source == "counts" else known.published_readouts
     yield from unknown("readouts", config["readouts"], readouts, f"records_from: {source} has no answers of")
     if source == "counts":
         for key in ("tables", "figures"):
             for name in sorted(set(config[key]) & known.order_bound):
                 yield f"{key} names {name!r}, which needs the order of the questions, and printed counts have none; remove it."
+
+
+def _check_counted(config: Config, known: Known) -> Iterator[str]:
+    """Printed counts are of single cells."""
+    for model, precision, template in Plan(config).asked:
+        yield from unknown("models", [model], known.counted_models, "records_from: counts has no answers of")
+        if (precision, template) != ("nf4", "authors"):
+            yield (
+                f"precisions, templates or extra_cells ask for {model}/{precision}/{template}, but records_from: "
+                f"counts has {model}/nf4/authors only; ask for that alone."
+            )
+
+
+def _check_published(config: Config) -> Iterator[str]:
+    """The authors published decisions of few cells, some on one split alone."""
+    by_cell = {
+        (entry["model"], entry["precision"], entry["template"]): entry
+        for entry in config["known_published"].values()
+    }
+    models = {model for model, _, _ in by_cell}
+    for cell in Plan(config).asked:
+        yield from unknown("models", [cell[0]], models, "records_from: published has no answers of")
+        if cell not in by_cell:
+            held = [other for other in by_cell if other[0] == cell[0]]
+            alone = "; ask for that alone" if len(held) == 1 else "; ask for those alone"
+            yield (
+                f"precisions, templates or extra_cells ask for {'/'.join(cell)}, but records_from: published has "
+                f"{' and '.join('/'.join(other) for other in held)} only{alone}."
+            )
+            continue
+        has = by_cell[cell]["splits"]
+        if not set(config["splits"]) & set(has):
+            yield from unknown("splits", config["splits"], has, f"{cell[0]}'s published answers do not have")
+
+
+def check_predictions(config: Config, known: Known) -> Iterator[str]:
+    """The authors' further files are known and belong to the run's cells."""
+    undefined = f"{DATASETS} does not define"
+    yield from unknown("predictions", config["predictions"], config["known_predictions"], undefined, DATASETS)
+    for name, entry in config["known_predictions"].items():
+        key = f"known_predictions.{name}"
+        if entry["correction"] is not None:
+            yield from unknown(
+                f"{key}.correction", [entry["correction"]], known.corrections, "is not a correction"
+            )
+        if (entry["split"] is None) != (entry["holds"] == "tokenizer"):
+            yield f"{key}.split must name a split where questions were asked and be null for a tokenizer; correct it."
+    if config["predictions"] and config["records_from"] != "published":
+        yield (
+            f"predictions names {config['predictions'][0]!r}, but records_from is {config['records_from']!r}; set "
+            "predictions: [] or use records_from: published."
+        )
+    asked = set(Plan(config).asked)
+    for name in config["predictions"]:
+        entry = config["known_predictions"][name]
+        cell = (entry["model"], entry["precision"], entry["template"])
+        if entry["holds"] != "tokenizer" and (cell not in asked or entry["split"] not in config["splits"]):
+            yield (
+                f"predictions names {name!r}, which is about {'/'.join(cell)} on {entry['split']}; ask for that cell "
+                f"and split, or remove {name}."
+            )
 
 
 def check_reference(config: Config, known: Known) -> Iterator[str]:
@@ -335,20 +385,23 @@ def check_signals(config: Config, known: Known) -> Iterator[str]:
 
 
 def check_measured(config: Config, known: Known) -> Iterator[str]:
-    """Tables and figures of corrections and the probe need signals, or a published diagnostic file."""
+    """Tables and figures of corrections and the probe need signals, or the authors' files in their place."""
     plan = Plan(config)
     if plan.measured_cells:
         return
     source = config["records_from"]
-    served = known.probe_bound if plan.diagnosed_cells else frozenset()
+    served = {entry["holds"] for entry in plan.predictions.values()}
+    served |= {"diagnostic"} if plan.diagnosed_cells else set()
+    lacks = " (the mirror lacks files that predictions names)" if plan.left_out else ""
     remedy = (
         "set signals.compute: true and name models under signals.models, or remove it"
         if source in ("inference", "files")
-        else f"records_from: {source} has none, so remove it"
+        else f"records_from: {source} has none, so remove it{lacks}"
     )
     for key in ("tables", "figures"):
         for name in config[key]:
-            if name in known.signal_bound - served:
+            kinds = known.signal_bound.get(name, frozenset())
+            if any(known.served_by.get(kind) not in served for kind in kinds):
                 yield f"{key} names {name!r}, which needs signals (a second pass over the models); {remedy}."
 
 
@@ -406,6 +459,7 @@ CHECKS: tuple[Callable[[Config, Known], Iterator[str]], ...] = (
     check_folders,
     check_pictures,
     check_source,
+    check_predictions,
     check_reference,
     check_labels,
     check_signals,

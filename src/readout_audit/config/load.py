@@ -11,7 +11,7 @@ from readout_audit.config.plan import Plan
 from readout_audit.config.schema import check_against_schema
 from readout_audit.errors import AuditError
 
-PARTS = ("models", "clips", "templates", "datasets", "labels", "images", "published")
+PARTS = ("models", "clips", "templates", "datasets", "labels", "images", "published", "predictions")
 """The definition files: `known_<part>` is checked against `<part>.schema.yaml`."""
 
 

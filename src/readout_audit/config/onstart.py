@@ -30,6 +30,11 @@ def check_start(plan: Wiring, workflow: Any) -> None:
         plan: the checked plan.
         workflow: Snakemake's workflow, its graph built.
     """
+    for name, path in plan.left_out.items():
+        print(
+            f"The mirror lacks {path}: {name} is left out, and what it would show reads not_run.",
+            file=sys.stderr,
+        )
     due = [(job.rule.name, str(job.output[0])) for job in workflow.dag.needrun_jobs() if job.output]
     for fault in _faults(plan, due, workflow.local_exec):
         sys.exit(f"error: {fault}")

@@ -134,13 +134,52 @@ class Plan:
         """The cells that their authors probed and published question by question, where the run asks for that."""
         if not (self.source == "published" and self.config["diagnostic"]):
             return ()
-        published = self.config["known_published"]
-        return tuple(cell for cell in self.cells if "diagnostic" in published[cell.model])
+        return tuple(cell for cell in self.cells if "diagnostic" in (self.published_entry(cell) or {}))
+
+    def published_entry(self, cell: Any) -> Mapping[str, Any] | None:
+        """Return the entry of a cell's published decisions in datasets.yaml, None where there is none."""
+        about = ("dataset", "model", "precision", "template")
+        wanted = [getattr(cell, key) for key in about]
+        entries: Mapping[str, Mapping[str, Any]] = self.config["known_published"]
+        return next((one for one in entries.values() if [one[key] for key in about] == wanted), None)
 
     @property
     def probed_cells(self) -> tuple[Cell, ...]:
         """The cells that the probe is about: measured by this run, or published."""
         return (*self.measured_cells, *self.diagnosed_cells)
+
+    @cached_property
+    def predictions(self) -> dict[str, Mapping[str, Any]]:
+        """The authors' further files that this run reads, by name: those it lists, less those its mirror lacks."""
+        return {name: entry for name, entry in self._listed_predictions.items() if not self._lacking(entry)}
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """The listed files that the mirror lacks, by name, each with the path that was looked for."""
+        lacking = {name: self._lacking(entry) for name, entry in self._listed_predictions.items()}
+        return {name: path for name, path in lacking.items() if path}
+
+    @property
+    def _listed_predictions(self) -> dict[str, Mapping[str, Any]]:
+        """The entries that the run lists; none unless its decisions are the authors'."""
+        listed = self.config["predictions"] if self.source == "published" else []
+        return {name: self.config["known_predictions"][name] for name in listed}
+
+    def _lacking(self, entry: Mapping[str, Any]) -> str | None:
+        """Return the first file of an entry that the mirror lacks; None without a mirror, which asks the network."""
+        if self.config["mirror"] is None:
+            return None
+        paths = [Path(self.config["mirror"]) / file["mirror"] for file in prediction_files(entry)]
+        return next((str(path) for path in paths if not path.is_file()), None)
+
+    def prediction_entries(self, cell: Cell, holds: str) -> dict[str, Mapping[str, Any]]:
+        """Return the further files about a cell that hold one thing, by name."""
+        about = ("dataset", "model", "precision", "template")
+        return {
+            name: entry
+            for name, entry in self.predictions.items()
+            if entry["holds"] == holds and tuple(entry[key] for key in about) == tuple(cell)
+        }
 
     def signal_settings(self, wildcards: Any = None) -> str:
         """Return what signals depend on beside a model's own settings, as canonical JSON."""
@@ -168,6 +207,11 @@ class Plan:
     def needs_gpu(self) -> int:
         """GPUs that one inference job takes: none where the run says cpu."""
         return 0 if self.config.get("inference", {}).get("device") == "cpu" else 1
+
+
+def prediction_files(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the described files of an entry of known_predictions: its rows and, where published, its summary."""
+    return [entry[key] for key in ("file", "summary") if key in entry]
 
 
 def split_cell(text: str) -> tuple[str, str, str]:

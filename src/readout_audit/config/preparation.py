@@ -9,7 +9,8 @@ from typing import Any
 from readout_audit.claims.numbers import read_numbers, select
 from readout_audit.config.checks import Known
 from readout_audit.config.load import check_files, load_plan
-from readout_audit.config.wiring import DIAGNOSED, MEASURED, NUMBERS, Wiring
+from readout_audit.config.wiring import MEASURED, NUMBERS, SERVED_BY, Wiring
+from readout_audit.corrections.registry import CORRECTIONS
 from readout_audit.errors import AuditError
 from readout_audit.figures.registry import FIGURES
 from readout_audit.inference.registry import ENGINES
@@ -30,12 +31,13 @@ def known_names() -> Known:
         tables=frozenset(TABLES),
         figures=frozenset(FIGURES),
         order_bound=frozenset(name for name, entry in entries.items() if "order" in entry.needs),
-        signal_bound=frozenset(name for name, entry in entries.items() if set(entry.needs) & set(MEASURED)),
-        probe_bound=frozenset(
-            name
+        signal_bound={
+            name: kinds
             for name, entry in entries.items()
-            if (bound := set(entry.needs) & set(MEASURED)) and bound <= set(DIAGNOSED)
-        ),
+            if (kinds := frozenset(entry.needs) & frozenset(MEASURED))
+        },
+        served_by=SERVED_BY,
+        corrections=frozenset(CORRECTIONS),
         counted_models=frozenset(number.model for number in printed),
         counted_readouts=frozenset(number.readout for number in printed),
         published_readouts=frozenset(KEYS.values()),

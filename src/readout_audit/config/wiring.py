@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from readout_audit.claims.numbers import read_numbers, select
-from readout_audit.config.plan import Cell, Plan
+from readout_audit.config.plan import Cell, Plan, prediction_files
 from readout_audit.corrections.registry import CORRECTIONS
 from readout_audit.corrections.registry import module_of as correction_module
 from readout_audit.digest import code_digest
@@ -35,6 +35,9 @@ DIAGNOSED = ("probe", "probe_groups", "probe_comparisons")
 PROBED = (*DIAGNOSED, "probe_windows", "probe_excluded")
 MEASURED = ("corrections", "sweeps", "correctness", *PROBED)
 """The kinds of file that the probe writes, and those of corrections and probe together, one folder each."""
+
+SERVED_BY = {"corrections": "answers", **dict.fromkeys(DIAGNOSED, "diagnostic")}
+"""Kinds of file that the authors' own files give, too: their predictions, or their diagnostic file."""
 
 NUMBERS = "resources/paper/numbers.csv"
 """The paper's printed numbers."""
@@ -118,18 +121,62 @@ class Wiring(Plan):
         """The label sets of the run beside the release's own."""
         return [name for name in self.config["labels"] if name != "pope"]
 
-    def published_entry(self, model: str) -> Mapping[str, Any]:
-        """Return the entry of a model's published decisions in datasets.yaml."""
-        entry: Mapping[str, Any] = self.config["known_published"][model]
-        return entry
+    def published_splits(self, wildcards: Wildcards) -> list[str]:
+        """Return the splits of the run that a cell's published decisions have."""
+        has = self._published(wildcards)["splits"]
+        return [split for split in self.config["splits"] if split in has]
 
     def published_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the published decision files of a model, in the order of the run's splits."""
-        return list(self.split_files(self.published_entry(wildcards.model)).values())
+        """Return the published decision files of a cell, in the order of `published_splits`."""
+        has = self._published(wildcards)["splits"]
+        return [self._file(has[split]) for split in self.published_splits(wildcards)]
+
+    def answer_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the authors' files of answers under corrections, and their summaries."""
+        return self._prediction_files(wildcards, "answers")
+
+    def answer_sources(self, wildcards: Wildcards) -> str:
+        """Return what those files are, as JSON of `stages.corrections_from_published.Source`."""
+        entries = self.prediction_entries(self._cell(wildcards), "answers")
+        return canonical_json(
+            [
+                {
+                    "name": name,
+                    "split": entry["split"],
+                    "predictions": self._file(entry["file"]),
+                    "summary": self._file(entry["summary"]) if "summary" in entry else None,
+                    "correction": entry["correction"],
+                    "strength": entry["strength"],
+                }
+                for name, entry in entries.items()
+            ]
+        )
+
+    @property
+    def dryruns(self) -> dict[str, str]:
+        """The authors' tokenizer dry runs by model."""
+        held = (entry for entry in self.predictions.values() if entry["holds"] == "tokenizer")
+        return {entry["model"]: self._file(entry["file"]) for entry in held}
+
+    def _prediction_files(self, wildcards: Wildcards, holds: str) -> list[str]:
+        """Return the files of a cell that hold one thing."""
+        entries = self.prediction_entries(self._cell(wildcards), holds)
+        return [self._file(file) for entry in entries.values() for file in prediction_files(entry)]
+
+    @staticmethod
+    def _cell(wildcards: Wildcards) -> Cell:
+        """Return the cell that a job is about."""
+        return Cell(wildcards.dataset, wildcards.model, wildcards.precision, wildcards.template)
 
     def diagnostic_file(self, wildcards: Wildcards) -> str:
-        """Return the published diagnostic file of a model."""
-        return self._file(self.published_entry(wildcards.model)["diagnostic"])
+        """Return the published diagnostic file of a cell."""
+        return self._file(self._published(wildcards)["diagnostic"])
+
+    def _published(self, wildcards: Wildcards) -> Mapping[str, Any]:
+        """Return the entry of a cell's published decisions, which was checked to be there."""
+        entry = self.published_entry(wildcards)
+        assert entry is not None
+        return entry
 
     # Models
 
@@ -203,6 +250,9 @@ class Wiring(Plan):
         ]
         files = [described for entry in entries for described in entry["splits"].values()]
         files += [entry["diagnostic"] for entry in entries if "diagnostic" in entry]
+        files += [
+            file for entry in self.config["known_predictions"].values() for file in prediction_files(entry)
+        ]
         return {described["mirror"]: described for described in files if "mirror" in described}
 
     @property
@@ -315,7 +365,8 @@ class Wiring(Plan):
     def claim_sources(self, wildcards: Any) -> dict[str, list[str]]:
         """Return every file that published numbers are held against."""
         sources = self._sources(("scores", "transitions", "gap", "decisions", "tokens"))
-        return sources | ({"measured": [f"results/{self.run}/measured.json"]} if self.probed_cells else {})
+        measured = self.probed_cells or self.predictions
+        return sources | ({"measured": [f"results/{self.run}/measured.json"]} if measured else {})
 
     def claim_arguments(self, wildcards: Any) -> str:
         """Return those files as arguments of build_claims."""
@@ -383,8 +434,10 @@ class Wiring(Plan):
     # Signals
 
     def measured_files(self, kind: str) -> list[str]:
-        """Return one file of a kind per cell that is corrected, or probed."""
+        """Return one file of a kind per cell that is corrected, or probed: by this run, or by the authors."""
         cells = self.probed_cells if kind in PROBED else self.measured_cells
+        if SERVED_BY.get(kind) == "answers":
+            cells += tuple(cell for cell in self.cells if self.prediction_entries(cell, "answers"))
         return [f"results/{self.run}/{kind}/{cell.path}.parquet" for cell in cells]
 
     def clip_files(self, wildcards: Any) -> list[str]:
@@ -455,8 +508,7 @@ class Wiring(Plan):
 
     def described(self, wildcards: Wildcards) -> dict[str, str]:
         """Return a job's cell and the run's source, as the leading columns of the result tables."""
-        cell = Cell(wildcards.dataset, wildcards.model, wildcards.precision, wildcards.template)
-        return cell.described(self.source)
+        return self._cell(wildcards).described(self.source)
 
 
 def _source_arguments(sources: Mapping[str, list[str]]) -> str:

@@ -37,9 +37,7 @@ class PairedCount(NamedTuple):
     n: int
 
 
-def paired_counts(
-    numbers: Iterable[Number], model: str, splits: Sequence[str] = SPLITS
-) -> list[PairedCount]:
+def paired_counts(numbers: Iterable[Number], model: str, splits: Sequence[str] = SPLITS) -> list[PairedCount]:
     """Return the printed transition counts of a model (Table 7), in the order split, label, from, to.
 
     Raises:

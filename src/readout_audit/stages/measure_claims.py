@@ -26,6 +26,7 @@ from readout_audit.fileio import read_table, table_metadata, write_json
 from readout_audit.probe.claimed import claimed
 from readout_audit.probe.schema import COMPARISONS, GROUPS, PROBE
 from readout_audit.scores.confusion import Confusion
+from readout_audit.sources.predictions import read_dryrun
 
 LOGGER = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ def run(
     probe: Sequence[Path] = (),
     groups: Sequence[Path] = (),
     comparisons: Sequence[Path] = (),
+    dryruns: Mapping[str, Path] | None = None,
 ) -> None:
     """Write id of a published number -> value, source, note and, where the source leaves it open, status.
 
@@ -55,6 +57,7 @@ def run(
         probe: in the form of `probe.schema.PROBE`.
         groups: in the form of `probe.schema.GROUPS`.
         comparisons: in the form of `probe.schema.COMPARISONS`.
+        dryruns: model -> what its tokenizer makes of the forms of yes and no, as the authors published it.
 
     Raises:
         AuditError: a file cannot be read.
@@ -62,8 +65,25 @@ def run(
     known = read_numbers(numbers)
     found = _corrections(select(known, kind="correction"), _best_cell(_tables(corrections, CORRECTIONS)))
     found |= _probe(select(known, kind="probe"), probe, groups, comparisons)
+    for model, path in (dryruns or {}).items():
+        found |= _encodings(known, model, path)
     write_json(output, found)
     LOGGER.info("%d published numbers of corrections and probe measured", len(found))
+
+
+def _encodings(numbers: Sequence[Number], model: str, path: Path) -> dict[str, Entry]:
+    """Return entries of the ids that a published tokenizer dry run gives (Table 10, Listing 1)."""
+    ids = read_dryrun(path)
+    found: dict[str, Entry] = {}
+    for number in select(numbers, model=model):
+        key = {
+            "encode": number.quantity.partition(":")[2],
+            "single_ids": f"single:{number.quantity}",
+        }.get(number.kind)
+        if key in ids:
+            value = ", ".join(map(str, ids[key]))
+            found[number.id] = {"value": value, "source": f"published: {path.name}", "note": ""}
+    return found
 
 
 def _tables(paths: Iterable[Path], schema: Any) -> list[list[Row]]:

@@ -14,7 +14,6 @@ from readout_audit.corrections.published import (
     REPRODUCED,
     judge,
     metric,
-    metric_name,
     row_name,
 )
 from readout_audit.corrections.schema import FIXED, OK
@@ -97,9 +96,7 @@ def _baseline(inputs: RunTables) -> tuple[Cell, ...]:
     )
     cell = next(cells, None)
     found = (
-        None
-        if cell is None
-        else inputs.confusion(cell, inputs.options.labels[0], first.split, first.readout)
+        None if cell is None else inputs.confusion(cell, inputs.options.labels[0], first.split, first.readout)
     )
     leading = (NO_CORRECTION, *_printed(members), matrices(verdict), first.readout)
     if found is None:

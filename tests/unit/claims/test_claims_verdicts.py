@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from readout_audit.claims.evidence import CellKey, Evidence, Files
 from readout_audit.claims.finding import Finding, Missing, NearTies, agrees, as_printed, overlaps
-from readout_audit.claims.noise import metric_range, step
+from readout_audit.claims.noise import metric_range, near_tie_limit
 from readout_audit.claims.numbers import Number, read_numbers
 from readout_audit.claims.statements import cohens_d, pooled_sd, together
 from readout_audit.claims.table import build_claims, find, judge
 from readout_audit.errors import AuditError
 from readout_audit.exact import printed
+from readout_audit.fileio import table_metadata
 from readout_audit.scores.confusion import Confusion
 
 NUMBER = Number("x", "Table 0", "a claim", "0.8221", 4, "paper", "m", "s", "r", "", "score", "f1", "")
@@ -206,8 +207,8 @@ def test_spacing_between_16_and_32(tmp_path, numbers):
         folder = tmp_path / str(number)
         folder.mkdir()
         (file,) = write_run(folder, adversarial(1, 1), compute_dtype=name)["decisions"]
-        found.append(step(pq.read_table(file)))
-    assert found == [2**-6, 2**-3, 2**-19, None]
+        found.append(near_tie_limit(table_metadata(pq.read_table(file))))
+    assert found == [2 * 2**-6, 2 * 2**-3, 2 * 2**-19, None]
 
 
 def test_papers_precision_is_preferred_among_cells(tmp_path, numbers):

@@ -12,6 +12,14 @@ from readout_audit.fileio import write_json, write_table
 TEMPLATE = {"name": "t", "text": "Q: {question}\nA:", "chat": False, "suffix": ""}
 
 
+COMPUTE = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "nf4": "float16"}
+
+
+def made_settings(precision: str, **more: Any) -> dict[str, Any]:
+    """Settings as a record file has them."""
+    return {"template": TEMPLATE, "precision": precision, "compute_dtype": COMPUTE[precision], **more}
+
+
 def write_cell(
     root: Path,
     run: str,
@@ -35,7 +43,7 @@ def write_cell(
     }
     path = root / "results" / run / "decisions" / dataset / model / precision / f"{template}.parquet"
     metadata = {
-        "settings": {"template": TEMPLATE, "precision": precision} if settings is None else settings,
+        "settings": made_settings(precision) if settings is None else settings,
         **metadata,
     }
     write_decisions(path, [{**one, "dataset": dataset} for one in rows], cell=cell, **metadata)

@@ -10,7 +10,7 @@ from scores.published import write_published
 from typer import Typer
 from typer.testing import CliRunner
 
-from compare.runs import TEMPLATE, answer, write_cell, write_manifest, write_records
+from compare.runs import TEMPLATE, answer, made_settings, write_cell, write_manifest, write_records
 from readout_audit.compare.cells import match_cells, one_pair
 from readout_audit.compare.cli import compare
 from readout_audit.compare.comparison import Comparison, compare_runs
@@ -93,7 +93,7 @@ def test_the_same_run_twice_has_nothing_to_tell(tmp_path: Path):
 def test_what_was_set_differently_is_named(tmp_path: Path):
     rows = [answer("s", 1, "yes", "yes", 1.0)]
     for run, precision, engine in (("a", "fp16", "sequential"), ("b", "bf16", "batched")):
-        settings = {"template": TEMPLATE, "precision": precision, "engine": {"name": engine}}
+        settings = made_settings(precision, engine={"name": engine})
         readouts = {"r": {"ids": {"yes": [1 if run == "a" else 7], "no": [2]}}}
         write_cell(tmp_path, run, rows, precision=precision, settings=settings, readouts=readouts)
         cell = f"d/m/{precision}/t"
@@ -103,6 +103,7 @@ def test_what_was_set_differently_is_named(tmp_path: Path):
     assert set(cell.differs) == {
         ("precision", "fp16", "bf16"),
         ("settings.precision", "fp16", "bf16"),
+        ("settings.compute_dtype", "float16", "bfloat16"),
         ("settings.engine.name", "sequential", "batched"),
         ("readout.r.ids.yes", "1", "7"),
         ("device", "gpu of a", "gpu of b"),

@@ -1,6 +1,7 @@
 """Every bad configuration is refused in one sentence that names the key and the remedy."""
 
 import copy
+import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -10,7 +11,9 @@ import pytest
 import yaml
 
 from readout_audit.config.load import check_files, load_plan
+from readout_audit.config.plan import prediction_files
 from readout_audit.config.preparation import known_names
+from readout_audit.config.wiring import Wiring
 from readout_audit.errors import AuditError
 
 Config = dict[str, Any]
@@ -184,6 +187,22 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     "no models known": (drop("known_models"), "known_models is missing"),
     "no templates known": (drop("known_templates"), "known_templates is missing"),
     "no datasets known": (drop("known_datasets"), "known_datasets is missing"),
+    "prediction of an unknown correction": (
+        put("known_predictions/entropy-1.0/correction", "entropie"),
+        "known_predictions.entropy-1.0.correction names 'entropie', which is not a correction",
+    ),
+    "prediction without a split": (
+        put("known_predictions/baseline/split", None),
+        "known_predictions.baseline.split must name a split where questions were asked",
+    ),
+    "prediction holds something": (
+        put("known_predictions/baseline/holds", "logits"),
+        "known_predictions.baseline.holds is 'logits', but must be one of answers, tokenizer",
+    ),
+    "prediction's file is elsewhere": (
+        put("known_predictions/baseline/file/mirror", "pope/x.json"),
+        "known_predictions.baseline.file.mirror is 'pope/x.json', but must be a path such as published/",
+    ),
     "published is a number": (put("known_published", 1), "known_published is 1, but must be a dictionary"),
     "published without precision": (
         drop("known_published/llava-1.5-7b/precision"),
@@ -453,12 +472,31 @@ def test_files_run_names_the_first_missing_record(in_root: Path, tmp_path: Path)
         (
             "paper-published",
             "tables",
-            ["table_08_corrections"],
-            "records_from: published has none, so remove it",
+            ["table_08_corrections", "table_correctness"],
+            "tables names 'table_correctness', which needs signals (a second pass over the models); records_from: "
+            "published has none, so remove it",
+        ),
+        (
+            "paper-published",
+            "predictions",
+            ["baseline", "clip-b32"],
+            "predictions names 'clip-b32', which config/datasets.yaml does not define",
+        ),
+        (
+            "paper-counts",
+            "predictions",
+            ["baseline"],
+            "predictions names 'baseline', but records_from is 'counts'; set predictions: [] or use",
+        ),
+        (
+            "paper-published",
+            "splits",
+            ["random", "popular"],
+            "which is about llava-1.5-7b/nf4/authors on adversarial; ask for that cell and split, or remove",
         ),
         ("paper-published", "datasets", ["coco-2023-11"], "has answers to coco-2023-10 only"),
         ("paper-published", "tables", ["table_09_group_means"], "published has none, so remove it"),
-        ("paper-diagnostic", "tables", ["table_08_corrections"], "published has none, so remove it"),
+        ("paper-diagnostic", "tables", ["table_08_corrections"], "published has none, so remove it."),
         ("paper-diagnostic", "figures", ["figure_layer_windows"], "published has none, so remove it"),
         ("paper-diagnostic", "models", ["llava-1.6-mistral-7b"], "or add one of llava-1.5-7b to models"),
         (
@@ -528,3 +566,51 @@ def test_every_schema_key_is_described_and_closed(root: Path) -> None:
 
     for file in sorted((root / "workflow/schemas").glob("*.yaml")):
         walk(yaml.safe_load(file.read_text(encoding="utf-8")), file.stem)
+
+
+def with_mirror(root: Path, folder: Path, *names: str) -> Wiring:
+    """The published run with a mirror that holds the files of some further predictions."""
+    config = merged(root, "paper-published") | {"mirror": str(folder)}
+    for name in names:
+        for file in prediction_files(config["known_predictions"][name]):
+            path = folder / file["mirror"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("[]", encoding="utf-8")
+    return Wiring(load_plan(config, root / "workflow/schemas", known_names()).config)
+
+
+def test_a_mirror_that_lacks_a_file_leaves_it_out(in_root: Path, tmp_path: Path) -> None:
+    plan = with_mirror(in_root, tmp_path, "entropy-1.0", "mistral-tokenizer")
+    assert list(plan.predictions) == ["entropy-1.0", "mistral-tokenizer"]
+    assert set(plan.left_out) == {"baseline", "clip-b32-1.0", "clip-b32-1.5", "magnitude-100"}
+    cell = "coco-2023-10/llava-1.5-7b/nf4/authors"
+    assert plan.measured_files("corrections") == [f"results/paper-published/corrections/{cell}.parquet"]
+    assert plan.measured_files("probe") == plan.measured_files("sweeps") == []
+    assert list(plan.dryruns) == ["llava-1.6-mistral-7b"]
+    assert [source["name"] for source in json.loads(plan.answer_sources(plan.cells[0]))] == ["entropy-1.0"]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert not with_mirror(in_root, empty).predictions
+
+
+def test_what_the_mirror_lacks_cannot_be_drawn(in_root: Path, tmp_path: Path) -> None:
+    config = merged(in_root, "paper-published") | {"figures": ["figure_07_corrections"]}
+    load_plan(config, in_root / "workflow/schemas", known_names())
+    said = refusal(config | {"mirror": str(tmp_path)}, in_root)
+    assert "names 'figure_07_corrections', which needs signals" in said
+    assert said.endswith("has none, so remove it (the mirror lacks files that predictions names).")
+
+
+def test_the_native_templates_500_answers_are_a_cell_of_their_own(in_root: Path) -> None:
+    config = merged(in_root, "paper-published")
+    config["extra_cells"] = ["llava-1.6-mistral-7b/nf4/native_chat_suffix"]
+    plan = Wiring(load_plan(config, in_root / "workflow/schemas", known_names()).config)
+    cell = plan.cells[1]
+    assert plan.published_splits(cell) == ["adversarial"]
+    (file,) = plan.published_files(cell)
+    assert file.endswith("_pope_adversarial_500q_native_chat_template_token_audit.json")
+    config["extra_cells"] = ["llava-1.6-mistral-7b/nf4/paper"]
+    assert (
+        "has llava-1.6-mistral-7b/nf4/authors and llava-1.6-mistral-7b/nf4/native_chat_suffix only; "
+        "ask for those alone"
+    ) in refusal(config, in_root)

@@ -7,9 +7,9 @@ import pytest
 
 from corrections.made import CELL, decision, record, signal, write_decisions, write_records, write_signals
 from corrections.run_files import OPTIONS, empty_run, make_run, run_tables
+from readout_audit.contracts import SCORES
 from readout_audit.corrections.registry import CORRECTIONS as METHODS
 from readout_audit.corrections.registry import correction
-from readout_audit.contracts import SCORES
 from readout_audit.corrections.schema import CORRECTIONS
 from readout_audit.fileio import write_table
 from readout_audit.probe.schema import GROUPS
@@ -183,7 +183,9 @@ def test_published_tables_of_a_run_without_signals_say_not_run(root):
         assert len(found) == rows
         ours = {cell for row in found for heading, cell in row.items() if heading.startswith("this run")}
         assert ours == {"not_run"}
-        assert all(row["published: F1" if name.startswith("table_08") else "published: mean"] for row in found)
+        assert all(
+            row["published: F1" if name.startswith("table_08") else "published: mean"] for row in found
+        )
 
 
 def test_published_group_means_against_this_run(tmp_path, root):
@@ -220,9 +222,7 @@ def test_published_baseline_is_held_against_the_scores(tmp_path, root):
         about = {"labels": "pope", "split": "adversarial", "readout": "legacy_8tok", "subset": "all"}
         row = PAPER | about | none | {"n": 3000, "tp": tp, "fp": 182, "tn": 1318, "fn": 1500 - tp}
         write_table(tmp_path / "s.parquet", pa.Table.from_pylist([row], schema=SCORES), SCORES)
-        sources = Sources(
-            scores=tmp_path / "s.parquet", claims=root / "resources" / "paper" / "numbers.csv"
-        )
+        sources = Sources(scores=tmp_path / "s.parquet", claims=root / "resources" / "paper" / "numbers.csv")
         table = registry.get("table_08_published")(RunTables(sources, Options(splits=("adversarial",))))
         found = records(table)[0]
         assert (found["row"], found["matrices (TP, FP)"]) == ("baseline", "(1174, 182)")

@@ -6,6 +6,8 @@ from pathlib import PurePosixPath
 import pytest
 import yaml
 
+from readout_audit.config.plan import prediction_files
+
 FETCHED = ("known_datasets", "known_labels", "known_published")
 SPLITS = {"adversarial", "popular", "random"}
 
@@ -22,11 +24,15 @@ def files(config):
     diagnostics = [
         (entry | entry["diagnostic"], entry["diagnostic"]) for entry in entries if "diagnostic" in entry
     ]
-    return [(entry, file) for entry in entries for file in entry["splits"].values()] + diagnostics
+    described = [(entry, file) for entry in entries for file in entry["splits"].values()] + diagnostics
+    further = config["known_predictions"].values()
+    return described + [(entry, file) for entry in further for file in prediction_files(entry)]
 
 
 def test_every_file_is_pinned_by_commit(files):
-    assert len(files) == 28
+    # 6 releases, RePOPE and 2 published sets of 3 splits, one set of one split and a diagnostic; 6 predictions,
+    # 4 of them with a summary.
+    assert len(files) == 6 * 3 + 3 + 2 * 3 + 1 + 1 + 6 + 4
     for entry, file in files:
         assert re.fullmatch("[0-9a-f]{40}", entry["commit"])
         assert file["url"].startswith(
@@ -63,7 +69,7 @@ def test_entries_name_known_image_sets_and_releases(config):
     for entry in config["known_labels"].values():
         made_on = config["known_datasets"][entry["made_on"]]
         assert entry["image_namespace"] == made_on["image_namespace"]
-    for entry in config["known_published"].values():
+    for entry in [*config["known_published"].values(), *config["known_predictions"].values()]:
         assert entry["dataset"] in config["known_datasets"]
 
 

@@ -68,7 +68,9 @@ def test_only_the_splits_of_the_run_are_decided(tmp_path):
         run(*files, ["dynamic_single"], CELL, splits)
         decided = read_table(files[2], decisions_schema(["dynamic_single"]), "d")
         assert decided["split"].to_pylist() == expected
-    with pytest.raises(AuditError, match=r"no questions of split hard \(there are a, b, c\); name other splits"):
+    with pytest.raises(
+        AuditError, match=r"no questions of split hard \(there are a, b, c\); name other splits"
+    ):
         run(*files, ["dynamic_single"], CELL, ["a", "hard"])
 
 
