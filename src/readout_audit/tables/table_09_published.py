@@ -8,6 +8,7 @@ from readout_audit.claims.finding import agrees
 from readout_audit.claims.numbers import Number, read_numbers, select
 from readout_audit.corrections.published import DIFFERS, REPRODUCED
 from readout_audit.exact import printed
+from readout_audit.probe.answers import ATTENTION_WINDOW
 from readout_audit.probe.claimed import SIGNALS
 from readout_audit.tables.base import NOT_AVAILABLE, NOT_RUN, Cell, Column, Table, text_column
 from readout_audit.tables.inputs import RunTables
@@ -15,6 +16,9 @@ from readout_audit.tables.measured import blocks, number
 from readout_audit.tables.table_09_group_means import TITLES, group_title
 
 SHOWN = ("n", "mean", "sd")
+
+PAPERS_WINDOW = "attention, positions 1 to 576"
+"""What the paper's numbers rest on (Appendix F.3, and the script behind it)."""
 
 Groups = Mapping[tuple[str, str], Mapping[Any, Any]]
 
@@ -30,7 +34,8 @@ def build(inputs: RunTables) -> Table:
         row = groups.get((signal, group))
         ours, verdict = _ours(numbers, row)
         printed_cells = tuple(numbers[what].printed for what in SHOWN)
-        rows.append((TITLES[signal], group_title(group), *printed_cells, *ours, verdict))
+        title = PAPERS_WINDOW if signal == ATTENTION_WINDOW else TITLES[signal]
+        rows.append((title, group_title(group), *printed_cells, *ours, verdict))
     return Table(
         number=9,
         name="table_09_published",
