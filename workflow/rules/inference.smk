@@ -3,6 +3,7 @@
 map_tokens     <- a checkpoint's tokenizer      -> results/{run}/tokens/{model}.json: which ids say yes and no
 ask_model      <- questions, pictures, weights  -> results/{run}/shards/…: raw logits of a share of the pictures
 merge_shards   <- shards                        -> results/{run}/records/…: one row per distinct question
+ask_api        <- questions, pictures, a server -> results/{run}/records/…: the same, of a model behind a server
 verify_engine  <- records, pictures, weights    -> results/{run}/verified/…: a sample asked again, one by one
 
 Answers are kept by question in results/.parts/ as they come, whatever the shard: a killed job loses the few
@@ -76,12 +77,38 @@ rule merge_shards:
         "logs/{run}/merge_shards/{dataset}/{model}/{precision}/{template}.log",
     benchmark:
         "results/{run}/benchmarks/merge_shards/{dataset}/{model}/{precision}/{template}.tsv"
+    wildcard_constraints:
+        precision=LOCAL_PRECISIONS,
     conda:
         "../../envs/cpu.yaml"
     params:
         code=code_digest("merge_shards"),
     shell:
         "python -m readout_audit.stages.merge_shards --shards {input.shards:q} --questions {input.questions:q}"
+        " --output {output.records:q} --log {log:q}"
+
+
+# One job per cell; it runs where Snakemake runs, as everything does that uses the network.
+rule ask_api:
+    input:
+        questions="results/{run}/questions/{dataset}.parquet",
+        images=PLAN.api_images,
+    output:
+        records="results/{run}/records/{dataset}/{model}/{precision}/{template}.parquet",
+        manifest="results/{run}/records/{dataset}/{model}/{precision}/{template}.manifest.json",
+    log:
+        "logs/{run}/ask_api/{dataset}/{model}/{precision}/{template}.log",
+    benchmark:
+        "results/{run}/benchmarks/ask_api/{dataset}/{model}/{precision}/{template}.tsv"
+    wildcard_constraints:
+        precision=SERVED,
+    localrule: True
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        arguments=PLAN.api_arguments,
+    shell:
+        "python -m readout_audit.stages.ask_api {params.arguments} --questions {input.questions:q}"
         " --output {output.records:q} --log {log:q}"
 
 

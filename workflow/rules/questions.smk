@@ -1,9 +1,37 @@
 """Question tables: one row per (split, question), with a uid that means the same question in every release.
 
+sample_questions  <- a COCO-format annotation of your own
+                  -> results/{run}/sampled/{dataset}/: POPE's three splits about its pictures
 build_questions   <- a release's files as published (or the demo's)
                   -> results/{run}/questions/{dataset}.parquet, and a report of rows, distinct questions and typos
 build_labels      <- a label set's files -> results/{run}/labels/{labels}.parquet, in the same form
 """
+
+if PLAN.sampled_datasets:
+
+    rule sample_questions:
+        input:
+            annotations=PLAN.annotations,
+        output:
+            expand(
+                "results/{{run}}/sampled/{{dataset}}/{split}.json",
+                split=["random", "popular", "adversarial"],
+            ),
+        log:
+            "logs/{run}/sample_questions/{dataset}.log",
+        benchmark:
+            "results/{run}/benchmarks/sample_questions/{dataset}.tsv"
+        wildcard_constraints:
+            dataset=PLAN.choice(PLAN.sampled_datasets),
+        conda:
+            "../../envs/cpu.yaml"
+        params:
+            folder="results/{run}/sampled/{dataset}",
+            arguments=PLAN.sampling_arguments,
+            code=code_digest("sample_questions"),
+        shell:
+            "python -m readout_audit.stages.sample_questions --annotations {input.annotations:q} {params.arguments}"
+            " --folder {params.folder:q} --log {log:q}"
 
 
 rule build_questions:

@@ -25,6 +25,7 @@ if PLAN.source in ("inference", "files"):
             readouts=PLAN.config["readouts"],
             splits=PLAN.config["splits"],
             cell=PLAN.described,
+            expect_excluded=PLAN.config["expect_excluded"],
             code=PLAN.readout_digest,
         script:
             "../scripts/decide.py"

@@ -13,4 +13,5 @@ with script_log(snakemake.log):
         readouts=list(snakemake.params.readouts),
         cell=snakemake.params.cell,
         splits=list(snakemake.params.splits),
+        expect_excluded=snakemake.params.expect_excluded,
     )

@@ -193,7 +193,8 @@ class Client:
         cause = error.args[0] if error.args else error
         said = str(getattr(cause, "reason", cause))
         # urllib3 puts the pool or connection in front: "HTTPConnection(host=…, port=…): Read timed out."
-        return _short(self._key.hide(said.rpartition("): ")[2]))
+        where = "the proxy: " if isinstance(error, requests.exceptions.ProxyError) else ""
+        return where + _short(self._key.hide(said.rpartition("): ")[2]))
 
 
 def _short(text: str) -> str:

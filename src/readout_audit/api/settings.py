@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from readout_audit.errors import AuditError
 from readout_audit.models.templates import Template
@@ -132,9 +132,17 @@ def checked_server(server: Any) -> str:
             "settings: server holds a user name, password or query; keep the address plain, put the key into an "
             "environment variable and name that variable."
         )
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or not _has_port(parts):
         raise AuditError(f"settings: server is {server!r}, not an address such as http://localhost:8000/v1.")
     return server.rstrip("/")
+
+
+def _has_port(parts: SplitResult) -> bool:
+    """Tell whether an address names no port, or one that there is."""
+    try:
+        return parts.port is None or parts.port > 0
+    except ValueError:
+        return False
 
 
 def check_values(value: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from readout_audit.errors import AuditError
-from readout_audit.readouts.base import candidate_logits
+from readout_audit.readouts.base import candidate_logits, is_listed
 from readout_audit.scores.bootstrap import Floats
 
 FORMATS: Mapping[str, tuple[int, int]] = {
@@ -61,9 +61,14 @@ def near_ties(
         margins: the decision file's `<readout>.margin` columns.
         within: steps.
 
+    Returns:
+        Nothing for a server's records: it does not tell in which arithmetic it computes.
+
     Raises:
         AuditError: the records do not say in which arithmetic they were computed, or lack an id.
     """
+    if is_listed(meta):
+        return {}
     number_format = (meta.get("settings") or {}).get("compute_dtype")
     if number_format is None:
         raise AuditError("the record file does not say its compute_dtype, so near-ties cannot be counted.")

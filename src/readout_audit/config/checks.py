@@ -11,21 +11,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from readout_audit.config.plan import Plan, missing_records
+from readout_audit.api.settings import ApiSettings
+from readout_audit.config.plan import SERVED, Plan, missing_records
 from readout_audit.config.schema import closest
+from readout_audit.errors import AuditError
 
 Config = Mapping[str, Any]
 
+
+SPLITS = ("random", "popular", "adversarial")
+"""The splits that POPE's samplers draw."""
 
 MODELS = "config/models.yaml"
 DATASETS = "config/datasets.yaml"
 TEMPLATES = "config/templates.yaml"
 
-TAKEN = ("benchmarks", "fetched", "random-models", "retrained")
+TAKEN = ("benchmarks", "diagnosed", "fetched", "random-models", "retrained")
 """Folders of results/ and logs/ that belong to no run."""
 
 DIAGNOSED_READOUT = "legacy_8tok"
 """The readout whose set maxima the authors' diagnostic file holds."""
+
+PRECISIONS = ("fp32", "bf16", "fp16", "int8", "nf4")
+
+ADAPTER_OF_SERVERS = "openai"
 
 _LISTED = 12
 """So many names are read out; of more, the sentence says where they stand."""
@@ -112,13 +121,8 @@ def check_names(config: Config, known: Known) -> Iterator[str]:
 
 def check_cells(config: Config, known: Known) -> Iterator[str]:
     """Extra cells are well formed and no cell is named twice."""
-    precisions = ("fp32", "bf16", "fp16", "int8", "nf4")
-    crossed = {
-        f"{model}/{precision}/{template}"
-        for model in config["models"]
-        for precision in config["precisions"]
-        for template in config["templates"]
-    }
+    plan = Plan({**config, "extra_cells": []})
+    crossed = {"/".join(cell) for cell in plan.asked}
     for text in config["extra_cells"]:
         parts = text.split("/")
         if len(parts) != 3 or not all(parts):
@@ -127,6 +131,7 @@ def check_cells(config: Config, known: Known) -> Iterator[str]:
         yield from unknown(
             "extra_cells", parts[:1], config["known_models"], f"{MODELS} does not define", MODELS
         )
+        precisions = (SERVED,) if plan.is_served(parts[0]) else PRECISIONS
         if parts[1] not in precisions:
             yield f"extra_cells has {text!r}, but {parts[1]!r} is no precision; choose from {', '.join(precisions)}."
         if text in crossed:
@@ -166,6 +171,38 @@ def check_releases(config: Config, known: Known) -> Iterator[str]:
     for name, images in config["known_images"].items():
         if "path" not in images and not {"url", "mirror", "folder_key", "fetched"} <= images.keys():
             yield f"known_images.{name} must have url, mirror, folder_key and fetched, or path; add what is missing."
+
+
+def check_own_files(config: Config, known: Known) -> Iterator[str]:
+    """Question files, annotations and pictures of one's own are there, where this run asks about them."""
+    if config["records_from"] != "inference":
+        return
+    for name in config["datasets"]:
+        entry, key = config["known_datasets"][name], f"known_datasets.{name}"
+        files = {f"splits.{split}.path": entry["splits"][split].get("path", "") for split in config["splits"]}
+        if "sampled" in entry:
+            yield from _check_sampled(name, files)
+            files = {"sampled.annotations": entry["sampled"]["annotations"]}
+        for where, path in files.items():
+            if path and "{run}" not in path and not Path(path).is_file():
+                yield f"{key}.{where} is {path!r}, which is not a file; correct the path."
+        folder = config["known_images"][entry["images"]].get("path", "")
+        if folder and "{run}" not in folder and not Path(folder).is_dir():
+            yield f"known_images.{entry['images']}.path is {folder!r}, which is not a folder; correct the path."
+
+
+def _check_sampled(name: str, files: Mapping[str, str]) -> Iterator[str]:
+    """The files of drawn questions lie where they are written, under the splits that are drawn."""
+    for where, path in files.items():
+        split = where.split(".")[1]
+        wanted = f"results/{{run}}/sampled/{name}/{split}.json"
+        if split not in SPLITS:
+            yield (
+                f"known_datasets.{name}.splits names {split!r}, but what is sampled has {', '.join(SPLITS)}; "
+                f"choose from these."
+            )
+        elif path != wanted:
+            yield f"known_datasets.{name}.{where} is {path!r}, but what is sampled lies at {wanted}; write that."
 
 
 def check_pictures(config: Config, known: Known) -> Iterator[str]:
@@ -221,14 +258,17 @@ def check_models(config: Config, known: Known) -> Iterator[str]:
     ]
     for key, entry in checkpoints:
         if "adapter" in entry:
-            yield from unknown(f"{key}.adapter", [entry["adapter"]], known.adapters, "is not an adapter")
-        if sum(bool(entry.get(place)) for place in ("repository", "folder", "random")) != 1:
-            kinds = "repository, folder and random" if "adapter" in entry else "repository and folder"
+            adapters = {ADAPTER_OF_SERVERS} if entry.get("server") else known.adapters
+            yield from unknown(f"{key}.adapter", [entry["adapter"]], adapters, "is not an adapter")
+        if sum(bool(entry.get(place)) for place in ("repository", "folder", "random", "server")) != 1:
+            kinds = "repository, folder, random and server" if "adapter" in entry else "repository and folder"
             yield f"{key} must have exactly one of {kinds}; set the others to null or leave them out."
         elif entry["folder"] is not None and entry["revision"] is not None:
             yield f"{key}.revision belongs to a repository; a folder is identified by its content, so remove it."
+        elif entry.get("server") and entry["revision"] is not None:
+            yield f"{key}.revision belongs to a repository; a served model's own stands under server, so move it."
     if config["records_from"] == "inference":
-        for name in Plan(config).models:
+        for name in Plan(config).local_models:
             folder = config["known_models"][name]["folder"]
             yield from _check_checkpoint(f"known_models.{name}", folder)
 
@@ -237,6 +277,19 @@ def _check_checkpoint(key: str, folder: str | None) -> Iterator[str]:
     """A checkpoint's own folder holds one."""
     if folder is not None and not (Path(folder) / "config.json").is_file():
         yield f"{key}.folder is {folder!r}, where there is no config.json; name a folder that holds a checkpoint."
+
+
+def check_servers(config: Config, known: Known) -> Iterator[str]:
+    """What is asked of a server can be asked: address, request fields and prompts are ones that it takes."""
+    plan = Plan(config)
+    if config["records_from"] != "inference":
+        return
+    for model, precision, template in plan.asked:
+        if plan.is_served(model):
+            try:
+                ApiSettings.parse(plan.settings(model, precision, template))
+            except AuditError as error:
+                yield f"known_models.{model}: {str(error).rstrip('.')}."
 
 
 def check_folders(config: Config, known: Known) -> Iterator[str]:
@@ -350,11 +403,19 @@ def check_predictions(config: Config, known: Known) -> Iterator[str]:
 def check_reference(config: Config, known: Known) -> Iterator[str]:
     """The model whose ids are copied is one of the run's."""
     if config["records_from"] == "inference":
-        asked = [model for model, _, _ in Plan(config).asked]
-        if config["reference_model"] not in asked:
+        plan = Plan(config)
+        asked = list(dict.fromkeys(model for model, _, _ in plan.asked))
+        local = [model for model in asked if not plan.is_served(model)]
+        reference = config["reference_model"]
+        if reference not in asked:
             yield (
-                f"reference_model is {config['reference_model']!r}, which this run does not ask; add it to models "
-                f"or choose from {', '.join(dict.fromkeys(asked))}."
+                f"reference_model is {reference!r}, which this run does not ask; add it to models "
+                f"or choose from {', '.join(asked)}."
+            )
+        elif plan.is_served(reference) and local:
+            yield (
+                f"reference_model is {reference!r}, whose token ids a server does not tell; "
+                f"choose from {', '.join(local)}."
             )
 
 
@@ -373,6 +434,9 @@ def check_signals(config: Config, known: Known) -> Iterator[str]:
     yield from unknown(
         "signals.models", signals["models"], asked, "this run does not ask", "", " or add it to models"
     )
+    for name in signals["models"]:
+        if Plan(config).is_served(name):
+            yield f"signals.models names {name!r}, whose inside a server does not show; remove it."
     for key in ("clip_b32", "clip_l14_336"):
         name = signals[key]
         if name is None:
@@ -456,7 +520,9 @@ CHECKS: tuple[Callable[[Config, Known], Iterator[str]], ...] = (
     check_templates,
     check_prompts,
     check_models,
+    check_servers,
     check_folders,
+    check_own_files,
     check_pictures,
     check_source,
     check_predictions,

@@ -1,6 +1,6 @@
 """From Snakemake's configuration dictionary to a checked plan, or one sentence."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +32,48 @@ class _StrictLoader(yaml.SafeLoader):
 def check_files(paths: list[Path]) -> None:
     """Raise an `AuditError` for a configuration file that is no YAML dictionary or repeats a key."""
     for path in paths:
-        try:
-            with path.open(encoding="utf-8") as stream:
-                value = yaml.load(stream, Loader=_StrictLoader)
-        except OSError as error:
-            raise AuditError(
-                f"config: {path} cannot be read ({error.strerror}); correct its path."
-            ) from error
-        except UnicodeDecodeError as error:
-            raise AuditError(
-                f"config: {path} is not UTF-8 text (byte {error.start}); save it as UTF-8."
-            ) from error
-        except yaml.YAMLError as error:
-            reason = " ".join(str(error).split())
-            raise AuditError(f"config: {path} is not valid YAML ({reason}); correct it there.") from error
-        if not isinstance(value, dict):
-            raise AuditError(f"config: {path} must hold keys with values, such as run: demo; it holds none.")
+        read_file(path)
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """Return what a configuration file holds.
+
+    Raises:
+        AuditError: it is no YAML dictionary or repeats a key.
+    """
+    try:
+        with path.open(encoding="utf-8") as stream:
+            value = yaml.load(stream, Loader=_StrictLoader)
+    except OSError as error:
+        raise AuditError(f"config: {path} cannot be read ({error.strerror}); correct its path.") from error
+    except UnicodeDecodeError as error:
+        raise AuditError(
+            f"config: {path} is not UTF-8 text (byte {error.start}); save it as UTF-8."
+        ) from error
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise AuditError(f"config: {path} is not valid YAML ({reason}); correct it there.") from error
+    if not isinstance(value, dict):
+        raise AuditError(f"config: {path} must hold keys with values, such as run: demo; it holds none.")
+    return value
+
+
+def merged(paths: Sequence[Path]) -> dict[str, Any]:
+    """Return configuration files as Snakemake merges them: dictionaries by key, all else by the last file."""
+    config: dict[str, Any] = {}
+    for path in paths:
+        _merge(config, read_file(path))
+    return config
+
+
+def _merge(config: dict[str, Any], update: Mapping[str, Any]) -> None:
+    """Put the keys of `update` into `config`."""
+    for key, value in update.items():
+        if isinstance(value, Mapping):
+            config[key] = dict(config[key]) if isinstance(config.get(key), Mapping) else {}
+            _merge(config[key], value)
+        else:
+            config[key] = value
 
 
 def load_plan(config: Mapping[str, Any], schemas: Path, known: Known) -> Plan:

@@ -7,13 +7,19 @@ for only if the jobs run there too; on a cluster the job itself looks.
 import fcntl
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
+from readout_audit.api.credentials import ApiKey
+from readout_audit.config.plan import SERVED
 from readout_audit.config.wiring import FETCHED, Wiring
+from readout_audit.errors import AuditError
 from readout_audit.fetch.preflight import check_disk_space, check_source
 
 GPU_RULES = frozenset({"ask_model", "compute_signals", "verify_engine"})
@@ -46,6 +52,9 @@ def _faults(plan: Wiring, due: list[tuple[str, str]], local: bool) -> Iterator[s
     if held:
         yield held
     rules = {rule for rule, _ in due}
+    for model in plan.served_models:
+        if any(rule == "ask_api" and f"/{model}/{SERVED}/" in output for rule, output in due):
+            yield from server_faults(plan, model)
     if local and rules & GPU_RULES and plan.config["inference"]["device"] == "cuda" and not has_gpu():
         yield (
             f"run {plan.run} asks its models on a GPU, and nvidia-smi finds none here; run it where there is one, "
@@ -56,6 +65,26 @@ def _faults(plan: Wiring, due: list[tuple[str, str]], local: bool) -> Iterator[s
     ]
     if paths:
         yield from _fetch_faults(plan, paths)
+
+
+def server_faults(plan: Wiring, model: str) -> Iterator[str]:
+    """Yield what keeps a served model from being asked: its key is not set, or nothing listens at its address."""
+    server = plan.server(model)
+    try:
+        ApiKey(server["key_variable"])
+    except AuditError as error:
+        yield f"model {model}: {error}"
+    parts = urlsplit(server["url"])
+    if parts.scheme in getproxies() and not proxy_bypass(str(parts.hostname)):
+        return  # only the proxy can tell
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        socket.create_connection((str(parts.hostname), port), timeout=10).close()
+    except OSError as error:
+        yield (
+            f"model {model}: nothing answers at {server['url']} ({error.strerror or error}); start the server, or "
+            f"correct known_models.{model}.server.url."
+        )
 
 
 def fetched_paths(plan: Wiring, rule: str, output: str) -> list[str]:

@@ -8,6 +8,23 @@ from typing import Any, NamedTuple
 
 from readout_audit.fileio import canonical_json
 
+SERVED = "served"
+"""The precision of every cell that a server answers: it does not tell which one it computes in."""
+
+SERVER_DEFAULTS: Mapping[str, Any] = {
+    "revision": None,
+    "key_variable": None,
+    "requests_per_minute": None,
+    "in_flight": 4,
+    "attempts": 6,
+    "timeout": 120,
+    "longest_wait": 300,
+    "image": "data_uri",
+    "top_logprobs": 20,
+    "extra": {},
+}
+"""What an entry's `server` need not say."""
+
 
 class Cell(NamedTuple):
     """What one record file is about: a model at a precision under a template, asked one release."""
@@ -49,11 +66,15 @@ class Plan:
         crossed = [
             (model, precision, template)
             for model in self.config["models"]
-            for precision in self.config["precisions"]
+            for precision in self.precisions(model)
             for template in self.config["templates"]
         ]
         extra = [split_cell(text) for text in self.config["extra_cells"]]
         return tuple(dict.fromkeys([*crossed, *extra]))
+
+    def precisions(self, model: str) -> tuple[str, ...]:
+        """Return the precisions that a model is asked at."""
+        return (SERVED,) if self.is_served(model) else tuple(self.config["precisions"])
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -64,6 +85,19 @@ class Plan:
     def models(self) -> tuple[str, ...]:
         """Every model that is asked, the reference model included."""
         return tuple(dict.fromkeys([*(model for model, _, _ in self.asked), self.config["reference_model"]]))
+
+    @property
+    def local_models(self) -> tuple[str, ...]:
+        """The models among them whose weights and tokenizer are at hand."""
+        return tuple(model for model in self.models if not self.is_served(model))
+
+    def is_served(self, name: str) -> bool:
+        """Tell whether a model is asked over HTTP, behind a server."""
+        return bool(self.config["known_models"].get(name, {}).get("server"))
+
+    def server(self, model: str) -> Mapping[str, Any]:
+        """Return a served model's server, with what its entry leaves out."""
+        return {**SERVER_DEFAULTS, **self.model(model)["server"]}
 
     @property
     def reference(self) -> str:
@@ -98,6 +132,8 @@ class Plan:
 
     def settings(self, model: str, precision: str, template: str) -> str:
         """Return everything that determines a model's answers, as canonical JSON (the code apart)."""
+        if self.is_served(model):
+            return self._served_settings(model, template)
         inference = dict(self.config["inference"])
         entry = self.model(model)
         own = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
@@ -115,6 +151,24 @@ class Plan:
                 "attention": inference["attention"],
                 "engine": {"name": inference["engine"], "batch_size": inference["batch_size"]},
                 "max_new_tokens": inference["max_new_tokens"],
+            }
+        )
+
+    def _served_settings(self, model: str, template: str) -> str:
+        """Return what is asked of a server, as canonical JSON; see api/settings.py."""
+        server = self.server(model)
+        return canonical_json(
+            {
+                "model": model,
+                "adapter": self.model(model)["adapter"],
+                "server": server["url"],
+                **{
+                    name: server[name]
+                    for name in ("served_model", "revision", "image", "top_logprobs", "extra")
+                },
+                "precision": SERVED,
+                "template": {"name": template, **self.config["known_templates"][model][template]},
+                "max_tokens": self.config["inference"]["max_new_tokens"],
             }
         )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from readout_audit.claims.numbers import read_numbers, select
-from readout_audit.config.plan import Cell, Plan, prediction_files
+from readout_audit.config.plan import SERVED, Cell, Plan, prediction_files
 from readout_audit.corrections.registry import CORRECTIONS
 from readout_audit.corrections.registry import module_of as correction_module
 from readout_audit.digest import code_digest
@@ -94,6 +94,21 @@ class Wiring(Plan):
     def question_arguments(self, wildcards: Wildcards) -> str:
         """Return the arguments of build_questions that name a release's splits and their hashes."""
         return self._arguments(self.release(wildcards.dataset))
+
+    def annotations(self, wildcards: Wildcards) -> str:
+        """Return the annotation that a dataset's questions are drawn from."""
+        return str(self.release(wildcards.dataset)["sampled"]["annotations"])
+
+    def sampling_arguments(self, wildcards: Wildcards) -> str:
+        """Return how they are drawn, as arguments of sample_questions."""
+        sampled = self.release(wildcards.dataset)["sampled"]
+        words = ["--images", sampled["images"], "--per-image", sampled.get("per_image", 3)]
+        return shlex.join(map(str, [*words, "--seed", sampled.get("seed", 0)]))
+
+    @property
+    def sampled_datasets(self) -> list[str]:
+        """The datasets of the run whose questions this pipeline draws from an annotation."""
+        return [name for name in self.config["datasets"] if "sampled" in self.release(name)]
 
     def label_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of a label set."""
@@ -207,6 +222,40 @@ class Wiring(Plan):
         """Return everything that determines a cell's answers, as canonical JSON."""
         return self.settings(wildcards.model, wildcards.precision, wildcards.template)
 
+    # Servers
+
+    @property
+    def served_models(self) -> list[str]:
+        """The models of the run that a server answers for."""
+        return [model for model in self.models if self.is_served(model)]
+
+    def api_words(self, wildcards: Wildcards) -> list[str]:
+        """Return how a server is asked, as arguments of ask_api; the questions and the output apart."""
+        server = self.server(wildcards.model)
+        words = ["--settings", self.settings(wildcards.model, SERVED, wildcards.template)]
+        words += ["--parts", "results/.parts", "--code", code_digest("ask_api")]
+        words += ["--images", self.image_folder(wildcards)] if server["image"] != "none" else []
+        for name in (
+            "key_variable",
+            "requests_per_minute",
+            "in_flight",
+            "attempts",
+            "timeout",
+            "longest_wait",
+        ):
+            if server[name] is not None:
+                words += [f"--{name.replace('_', '-')}", str(server[name])]
+        return words
+
+    def api_arguments(self, wildcards: Wildcards) -> str:
+        """Return them as text for a shell."""
+        return shlex.join(self.api_words(wildcards))
+
+    def api_images(self, wildcards: Wildcards) -> list[str]:
+        """Return what stands for the pictures that go to a server; nothing where none go."""
+        sends = self.server(wildcards.model)["image"] != "none"
+        return [self.image_marker(wildcards)] if sends else []
+
     # Images
 
     def image_folder(self, wildcards: Wildcards) -> str:
@@ -309,7 +358,7 @@ class Wiring(Plan):
             kind: self.cell_files(f"results/{{run}}/{kind}/{{cell}}.parquet")
             for kind in ("transitions", "gap", "decisions", "readout_pairs", "readout_disagreements")
         } | {kind: self.measured_files(kind) for kind in MEASURED}
-        tokens = [f"results/{self.run}/tokens/{model}.json" for model in self.models]
+        tokens = [f"results/{self.run}/tokens/{model}.json" for model in self.local_models]
         every = {
             "scores": [f"results/{self.run}/scores.parquet"],
             **cellwise,
@@ -331,7 +380,8 @@ class Wiring(Plan):
     def _made_images(self) -> list[str]:
         """The folder of the pictures that this run makes itself; fetched ones may not be shown."""
         sets = (self.config["known_images"][self.release(name)["images"]] for name in self.config["datasets"])
-        folders = [str(images["path"]).replace("{run}", self.run) for images in sets if "path" in images]
+        made = (images["path"] for images in sets if "{run}" in images.get("path", ""))
+        folders = [str(path).replace("{run}", self.run) for path in made]
         return folders[:1] if self.source == "inference" else []
 
     def table_options(self, wildcards: Any) -> str:
@@ -428,7 +478,7 @@ class Wiring(Plan):
             return self.cell_files(f"{self.records_folder()}/records/{{cell}}.parquet")
         if self.source == "published":
             return [*questions, *labels]
-        tokens = [f"results/{self.run}/tokens/{model}.json" for model in self.models]
+        tokens = [f"results/{self.run}/tokens/{model}.json" for model in self.local_models]
         return [*questions, *labels, *tokens, *self.cell_files("results/{run}/records/{cell}.parquet")]
 
     # Signals
@@ -497,8 +547,10 @@ class Wiring(Plan):
     @property
     def verified_files(self) -> list[str]:
         """The reports of the engine's check on a sample, for runs that ask models and want one."""
-        wanted = self.source == "inference" and self.config["inference"]["verify_sample"]
-        return self.cell_files("results/{run}/verified/{cell}.json") if wanted else []
+        if self.source != "inference" or not self.config["inference"]["verify_sample"]:
+            return []
+        local = (cell for cell in self.cells if not self.is_served(cell.model))
+        return [f"results/{self.run}/verified/{cell.path}.json" for cell in local]
 
     @property
     def readout_digest(self) -> str:

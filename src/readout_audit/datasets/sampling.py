@@ -106,16 +106,60 @@ def question_text(name: str) -> str:
     return f"Is there {article} {name} in the image?"
 
 
+def choose_images(
+    images: Sequence[ImageObjects],
+    categories: Iterable[str],
+    per_image: int,
+    count: int,
+    seed: int,
+    source: str,
+) -> tuple[list[ImageObjects], int]:
+    """Draw images that can be asked about `per_image` times with either answer, as POPE draws its 500.
+
+    Args:
+        images: all annotated images.
+        categories: every name that may be asked.
+        per_image: positives, and as many negatives, per image.
+        count: how many images to draw without replacement.
+        seed: of the draw.
+        source: where the images are from, for the refusal.
+
+    Returns:
+        The drawn images in the order of `images`, and how many could have been drawn.
+
+    Raises:
+        AuditError: fewer than `count` can be asked about.
+    """
+    total = len(set(categories))
+    fit = [
+        image
+        for image in images
+        if len(set(image.objects)) >= per_image and total - len(set(image.objects)) >= per_image
+    ]
+    if len(fit) < count:
+        raise AuditError(
+            f"{source}: {count} pictures were asked for, but only {len(fit)} of {len(images)} have {per_image} "
+            f"different categories present and {per_image} absent; ask for fewer pictures or questions."
+        )
+    places = np.random.default_rng([seed, 0, 0]).choice(len(fit), size=count, replace=False)
+    return [fit[place] for place in sorted(places)], len(fit)
+
+
 def build_questions(
-    images: Sequence[ImageObjects], categories: Iterable[str], per_image: int = 3, seed: int = 0
+    images: Sequence[ImageObjects],
+    categories: Iterable[str],
+    per_image: int = 3,
+    seed: int = 0,
+    counted: Sequence[ImageObjects] | None = None,
 ) -> dict[str, list[Question]]:
     """Build the three splits.
 
     Args:
-        images: the images to ask about; the statistics are counted over these.
+        images: the images to ask about.
         categories: every name that may be asked, annotated somewhere or not.
         per_image: positives, and as many negatives, per image.
         seed: of the draws; the positives and the random negatives have a generator of their own.
+        counted: the images that the statistics are counted over; None takes those asked about.
 
     Returns:
         split -> rows, `question_id` from 1; 2 * per_image rows per image.
@@ -123,7 +167,7 @@ def build_questions(
     Raises:
         AuditError: an image has fewer than `per_image` objects or absent categories.
     """
-    statistics = count_statistics(images, categories)
+    statistics = count_statistics(images if counted is None else counted, categories)
     for image in images:
         _check(image, statistics, per_image)
     positive_rng = np.random.default_rng([seed, 0])

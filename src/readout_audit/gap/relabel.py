@@ -80,7 +80,7 @@ def relabelled_gaps(decisions: Decisions, other: LabelSet, before: str, after: s
         AuditError: the decision file has no such readout, or does not pair its readouts with questions.
     """
     for name in (before, after):
-        if name not in decisions.answers:
+        if name not in decisions.answers and name not in decisions.unavailable:
             raise AuditError(f"relabelling: readout {name!r} is not in the decision file; take another.")
     if not decisions.joint:
         raise AuditError("relabelling: this source gives counts, not questions; take one with questions.")
@@ -167,12 +167,13 @@ def flip_carriers(decisions: Decisions, label_set: LabelSet, before: str, after:
     """
     encoded = pc.dictionary_encode(decisions.identity[by].combine_chunks(), null_encoding="encode")
     names, code = encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
-    labels, first, second = label_set.codes, decisions.answers[before], decisions.answers[after]
+    labels = label_set.codes
     kinds = {"no_to_yes": (NO, YES), "yes_to_no": (YES, NO)}
     rows: list[dict[str, Any]] = []
     for split in decisions.splits:
         if not (decisions.has(before, split) and decisions.has(after, split)):
             continue
+        first, second = decisions.answers[before], decisions.answers[after]
         here = decisions.in_split(split) & (labels != ABSENT)
         counts = {"n": np.bincount(code[here], minlength=len(names))}
         for way, (start, end) in kinds.items():

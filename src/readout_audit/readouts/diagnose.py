@@ -182,8 +182,12 @@ def cover(readout: Readout, meta: Metadata, tokens: Sequence[Token]) -> Coverage
 
 def known_pieces(meta: Metadata, tokens: Sequence[Token]) -> dict[int, str | None]:
     """Return id -> piece of this model, from its token map and from what was emitted."""
+    # What this vocabulary has at the candidates' ids, a reference model's among them, where a run recorded it.
+    recorded: Mapping[str, str | None] = meta.get("candidate_pieces") or {}
     mapped: Mapping[str, str | None] = (meta.get("token_map") or {}).get("pieces") or {}
-    return {int(token): piece for token, piece in mapped.items()} | {t.id: t.piece for t in tokens}
+    return {int(token): piece for token, piece in {**recorded, **mapped}.items()} | {
+        t.id: t.piece for t in tokens
+    }
 
 
 def recommended(meta: Metadata, tokens: Sequence[Token]) -> dict[str, dict[int, str | None]]:
@@ -266,6 +270,22 @@ def _coverage_line(entry: Coverage, n: int) -> str:
     lost = ", ".join(f"{token_text(token)} ({token.count} times)" for token in entry.excluded)
     foreign = f"; it reads {_listed(entry.foreign)} instead" if entry.foreign else ""
     return f"{entry.readout}: EXCLUDES {lost}{foreign}"
+
+
+def exclusion(entry: Coverage, n: int, *, expected: bool) -> str:
+    """Return one sentence about a readout that would read excluded candidates."""
+    lost = sum(token.count for token in entry.excluded)
+    pieces = ", ".join(f"{token_text(token)} ({token.count} times)" for token in entry.excluded[:4])
+    more = f" and {len(entry.excluded) - 4} more" if len(entry.excluded) > 4 else ""
+    remedy = (
+        "the run names it on purpose"
+        if expected
+        else "read dynamic_single or in_context instead, or say expect_excluded: true if this is on purpose"
+    )
+    return (
+        f"{entry.readout} compares candidates that the decoder did not select on {lost} of {n} questions: "
+        f"it does not read {pieces}{more}; {remedy}."
+    )
 
 
 def _listed(ids: Mapping[int, str | None]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from readout_audit.exact import printed
 from readout_audit.gap.algebra import RATES
 from readout_audit.gap.relabel import OTHER, OWN_ALL
+from readout_audit.report.coverage import missed, missed_sentence, missed_table, on_purpose
 from readout_audit.report.grid import Column, Grid, grid, numbers, texts
 from readout_audit.report.inputs import About, CellKey, GapKey, RunData, short_names
 from readout_audit.report.summary import label_words
@@ -57,6 +58,11 @@ def topics(data: RunData) -> list[Topic]:
             "Answers without a clear reading",
             "How many were ties, unparsed, invalid or decided by a quirk?",
             unclear,
+        ),
+        (
+            "Emitted tokens that a readout misses",
+            "Does each readout compare the tokens that the decoder selected?",
+            excluded,
         ),
     ]
     return [Topic(title, question, tuple(find(data, names))) for title, question, find in made]
@@ -432,3 +438,18 @@ def _quirk_rows(data: RunData, cell: CellKey) -> list[list[str]]:
         for split, count in by_split.items()
         if count
     ]
+
+
+# Emitted tokens that a readout misses
+
+
+def excluded(data: RunData, names: Mapping[CellKey, str]) -> list[Finding]:
+    """Return, by cell, the readouts of logits whose sets lack an emitted yes or no."""
+    findings = []
+    for cell in data.cells:
+        found = missed(data, cell)
+        if found is not None:
+            said = missed_sentence(found, expected=on_purpose(data, cell))
+            tables = (missed_table(found),) if found else ()
+            findings.append(Finding("", _name(names, cell), (said,), tables))
+    return findings

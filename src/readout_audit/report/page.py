@@ -14,6 +14,7 @@ from markupsafe import Markup
 from readout_audit import __version__
 from readout_audit.fileio import sha256_text
 from readout_audit.report.claims import read_claims
+from readout_audit.report.coverage import warnings
 from readout_audit.report.findings import topics
 from readout_audit.report.inputs import RunData
 from readout_audit.report.manifests import (
@@ -46,6 +47,7 @@ def build_page(run: str, data: RunData) -> str:
         run=run,
         version=__version__,
         pair=data.pair,
+        warnings=warnings(data),
         overview=overview(data),
         headlines=headlines(data),
         claims=read_claims(files.claims) if files.claims is not None else None,

@@ -55,7 +55,8 @@ class Decisions:
 
     def has(self, readout: str, split: str) -> bool:
         """Tell whether the source has this readout on this split (it has all of a split or nothing)."""
-        return bool((self.answers[readout][self.in_split(split)] != ABSENT).all())
+        answers = self.answers.get(readout)
+        return answers is not None and bool((answers[self.in_split(split)] != ABSENT).all())
 
     @property
     def joint(self) -> bool:

@@ -1,5 +1,6 @@
 """From records to decisions: every readout's answer to every question of a dataset."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ import pyarrow.compute as pc
 from readout_audit.contracts import CELL, DECISION_IDENTITY, QUESTIONS, RECORDS, decisions_schema
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table, table_metadata, write_table
-from readout_audit.readouts.base import Decided, NotAvailableError, Readout, TokenSets
+from readout_audit.readouts.base import Decided, NotAvailableError, Readout, TokenSets, valid_rows
+from readout_audit.readouts.diagnose import Coverage, cover, exclusion, first_tokens
 from readout_audit.readouts.registry import get
+
+LOGGER = logging.getLogger(__name__)
 
 SHARED = ("uid", "dataset", "split", "question_id", "image", "object", "question", "label")
 """Identity columns that come from the question table as they are."""
@@ -25,6 +29,7 @@ def run(
     readouts: Sequence[str],
     cell: Mapping[str, str],
     splits: Sequence[str] | None = None,
+    expect_excluded: bool = False,
 ) -> None:
     """Write the decision table of one cell: one row per (split, question_id), in the questions' order.
 
@@ -35,6 +40,8 @@ def run(
         readouts: names of the readouts to apply, without repeats.
         cell: dataset, model, precision, template and source of what is decided.
         splits: the splits to decide; None for all that the question table has.
+        expect_excluded: whether readouts whose sets miss an emitted yes or no are named on purpose; if not,
+            the log warns of them.
 
     Raises:
         AuditError: the files do not belong together, a readout is unknown, or one reads ids that the
@@ -52,12 +59,14 @@ def run(
     for readout in chosen:
         decided, described[readout.name] = apply(readout, recorded, meta, rows, asked)
         columns |= _columns(readout.name, decided, asked.num_rows)
+    add_coverage(described, chosen, recorded, meta, expect_excluded)
     schema = decisions_schema([readout.name for readout in chosen])
     metadata = {
         "cell": dict(cell),
         "readouts": described,
         "record_settings_id": meta.get("settings_id"),
         "settings": meta.get("settings"),
+        "expect_excluded": expect_excluded,
     }
     write_table(output, pa.table(columns), schema, metadata)
 
@@ -159,6 +168,40 @@ def describe(readout: Readout, meta: Mapping[str, Any], sets: TokenSets | None) 
         "ids": ids,
         "pieces": {str(token): pieces.get(str(token)) for token in [*sets.yes, *sets.no]} if sets else None,
         "strings": {answer: list(words) for answer, words in readout.strings.items()},
+    }
+
+
+def add_coverage(
+    described: dict[str, Any],
+    readouts: Sequence[Readout],
+    recorded: pa.Table,
+    meta: Mapping[str, Any],
+    expected: bool,
+) -> None:
+    """Add to each logit readout's description which emitted yes and no it does not read, and warn of it."""
+    valid = recorded.filter(pa.array(valid_rows(recorded)))
+    tokens = first_tokens(valid)
+    for readout in readouts:
+        if readout.kind == "logit" and described[readout.name]["available"]:
+            found = cover(readout, meta, tokens)
+            described[readout.name]["coverage"] = _coverage(found, valid.num_rows)
+            if found.excluded:
+                level = logging.INFO if expected else logging.WARNING
+                LOGGER.log(
+                    level, "%s: %s", meta.get("model"), exclusion(found, valid.num_rows, expected=expected)
+                )
+
+
+def _coverage(found: Coverage, rows: int) -> dict[str, Any]:
+    """Return what a readout misses of the distinct questions' first tokens, as plain values."""
+    return {
+        "questions": rows,
+        "outside": found.unread,
+        "excluded": [
+            {"id": token.id, "piece": token.piece, "says": token.says, "count": token.count}
+            for token in found.excluded
+        ],
+        "foreign": {str(token): piece for token, piece in found.foreign.items()},
     }
 
 

@@ -81,6 +81,46 @@ PROMPT = "known_templates/tiny-llava/authors/"
 SPLIT = "known_datasets/demo-pope/splits/random/"
 READ = ["legacy_8tok", "legacy_2tok"]
 
+SERVER = {"url": "http://127.0.0.1:9/v1", "served_model": "org/m"}
+
+
+def serve(
+    changes: dict[str, Any] | None = None, prompt: dict[str, Any] | None = None, **more: Any
+) -> Callable[[Config], None]:
+    """Return a mutation that has a server answer for a new model; `more` are keys of its entry."""
+
+    def mutate(config: Config) -> None:
+        entry = {"adapter": "openai", "repository": None, "revision": None, "folder": None, "pickled": False}
+        server = {**SERVER, **(changes or {})}
+        config["known_models"]["far"] = {**entry, "server": server, **more}
+        chat = {"text": None, "chat": True, "suffix": " Yes or no?", "answer_boundary": "clean"}
+        config["known_templates"]["far"] = {"authors": prompt or chat}
+        config["models"] = ["tiny-llava", "far"]
+
+    return mutate
+
+
+def both(*mutations: Callable[[Config], None]) -> Callable[[Config], None]:
+    def mutate(config: Config) -> None:
+        for one in mutations:
+            one(config)
+
+    return mutate
+
+
+def own(**changes: Any) -> Callable[[Config], None]:
+    """Return a mutation that asks about questions and pictures of one's own."""
+
+    def mutate(config: Config) -> None:
+        entry = dict(config["known_datasets"]["demo-pope"]) | {"images": "mine"}
+        entry["splits"] = {"main": {"file": "README.md", "path": "README.md", "sha256": None}}
+        config["known_images"]["mine"] = {"description": "", "licence": None, "path": "docs"}
+        config["known_datasets"]["mine"] = {**entry, **changes}
+        config.update(datasets=["mine"], splits=list(config["known_datasets"]["mine"]["splits"]))
+
+    return mutate
+
+
 BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     # what the schema says
     "unknown key": (
@@ -177,7 +217,7 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     ),
     "made outside": (
         put(SPLIT + "path", "/tmp/x.json"),
-        "but must be a path that starts with results/{run}/",
+        "which is not a file; correct the path",
     ),
     "no address": (
         put("known_labels/repope/splits/random/url", None),
@@ -352,11 +392,11 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     ),
     "weights from nowhere": (
         put(MODEL + "folder", None),
-        "must have exactly one of repository, folder and random",
+        "must have exactly one of repository, folder, random and server",
     ),
     "weights from two places": (
         put(MODEL + "repository", "a/b"),
-        "must have exactly one of repository, folder and random",
+        "must have exactly one of repository, folder, random and server",
     ),
     "revision of a folder": (
         put(MODEL + "revision", "0" * 40),
@@ -411,6 +451,84 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     "diagnostic of no split": (
         drop("known_published/llava-1.5-7b/diagnostic/split"),
         "known_published.llava-1.5-7b.diagnostic.split is missing",
+    ),
+    "server without a scheme": (
+        serve({"url": "localhost:8000/v1"}),
+        "known_models.far: settings: server is 'localhost:8000/v1', not an address such as",
+    ),
+    "server with no such port": (serve({"url": "http://h:99999/v1"}), "'http://h:99999/v1', not an address"),
+    "password in an address": (
+        serve({"url": "http://me:hunter2@h/v1"}),
+        "settings: server holds a user name, password or query",
+    ),
+    "server and folder": (serve(folder="docs"), "exactly one of repository, folder, random and server"),
+    "server of a family": (
+        serve(adapter="llava"),
+        "known_models.far.adapter names 'llava', which is not an adapter; choose from openai",
+    ),
+    "family without server": (
+        put(MODEL + "adapter", "openai"),
+        "known_models.tiny-llava.adapter names 'openai', which is not an adapter",
+    ),
+    "revision beside a server": (serve(revision="0" * 40), "a served model's own stands under server"),
+    "audit's own request field": (
+        serve({"extra": {"temperature": 1}}),
+        "extra must not set temperature; the audit sets those itself",
+    ),
+    "picture placed for a server": (
+        serve(prompt={"text": "<image> {question}", "chat": False, "suffix": "", "answer_boundary": "clean"}),
+        "its text holds <image>, but a server places the picture itself",
+    ),
+    "server as reference": (
+        both(serve(), put("reference_model", "far")),
+        "reference_model is 'far', whose token ids a server does not tell; choose from tiny-llava",
+    ),
+    "signals of a server": (
+        both(serve(), put("signals/models", ["far"])),
+        "signals.models names 'far', whose inside a server does not show; remove it",
+    ),
+    "served cell of a local model": (
+        put("extra_cells", ["tiny-llava/served/paper"]),
+        "'served' is no precision; choose from fp32, bf16, fp16, int8, nf4",
+    ),
+    "precision of a served model": (
+        both(serve(), put("extra_cells", ["far/nf4/authors"])),
+        "'nf4' is no precision; choose from served",
+    ),
+    "served cell twice": (
+        both(serve(), put("extra_cells", ["far/served/authors"])),
+        "which models, precisions and templates already give; remove it",
+    ),
+    "own question file": (
+        own(splits={"main": {"file": "q.csv", "path": "no/q.csv", "sha256": None}}),
+        "known_datasets.mine.splits.main.path is 'no/q.csv', which is not a file; correct the path",
+    ),
+    "own pictures": (
+        both(own(), put("known_images/mine/path", "no/pictures")),
+        "known_images.mine.path is 'no/pictures', which is not a folder; correct the path",
+    ),
+    "own annotation": (
+        own(
+            sampled={"annotations": "no.json", "images": 2},
+            splits={
+                "random": {"file": "r", "path": "results/{run}/sampled/mine/random.json", "sha256": None}
+            },
+        ),
+        "known_datasets.mine.sampled.annotations is 'no.json', which is not a file",
+    ),
+    "sampled elsewhere": (
+        own(
+            sampled={"annotations": "README.md", "images": 2},
+            splits={"random": {"file": "r", "path": "results/{run}/mine/random.json", "sha256": None}},
+        ),
+        "but what is sampled lies at results/{run}/sampled/mine/random.json; write that",
+    ),
+    "sampled split": (
+        own(
+            sampled={"annotations": "README.md", "images": 2},
+            splits={"main": {"file": "r", "path": "results/{run}/sampled/mine/main.json", "sha256": None}},
+        ),
+        "splits names 'main', but what is sampled has random, popular, adversarial",
     ),
     "RePOPE of other images": (
         put("labels", ["pope", "repope"]),

@@ -159,3 +159,16 @@ def test_what_cannot_be_relabelled_is_refused(tmp_path):
     )
     with pytest.raises(AuditError, match="gives counts, not questions"):
         relabelled_gaps(separate, label_sets(separate, None)[0], "a", "b")
+
+
+def test_a_readout_that_the_source_does_not_give_has_no_rows(tmp_path):
+    """A model behind a server has no ids of a reference model: the pair is there, and empty."""
+    rows = [row("a", 0, "yes", "0.jpg", "dog", legacy_8tok=None, legacy_2tok=None, first_token="yes")]
+    about = {name: {"available": False, "why_not": "no ids"} for name in PAIR} | {"first_token": {}}
+    path = write_decisions(tmp_path / "d.parquet", rows, readouts=about)
+    decisions = read_decisions(path)
+    assert relabelled_gaps(decisions, label_sets(decisions, {})[0], *PAIR) == []
+    relabel.run(path, tmp_path / "g.parquet", tmp_path / "c.parquet", {}, PAIR)
+    assert read_table(tmp_path / "c.parquet", CARRIERS, "carriers").num_rows == 0
+    with pytest.raises(AuditError, match="readout 'nope' is not in the decision file"):
+        relabelled_gaps(decisions, label_sets(decisions, {})[0], "nope", "legacy_2tok")

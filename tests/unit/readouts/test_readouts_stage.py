@@ -74,6 +74,41 @@ def test_only_the_splits_of_the_run_are_decided(tmp_path):
         run(*files, ["dynamic_single"], CELL, ["a", "hard"])
 
 
+@pytest.mark.parametrize(("expected", "level"), [(False, "WARNING"), (True, "INFO")])
+def test_a_readout_that_misses_what_is_emitted_is_named_and_warned_of(tmp_path, caplog, expected, level):
+    ids = sorted([*YES_FORMS.values(), *NO_FORMS.values()])
+    legacy = {"model": "llava-1.5-7b", "yes": YES_FORMS, "no": NO_FORMS}
+    meta = metadata(ids, legacy=legacy, single=sets([3869], [1939]))
+    pieces = ["▁Yes", "▁No", "▁No", "▁The", None]
+    logits = [[0.0] * 8, [0.0] * 8, [0.0] * 8, [0.0] * 8, None]
+    table = records(logits, argmax_id=[3869, 1939, 1939, 450, None], argmax_text=pieces)
+    files = write(tmp_path, table, meta, questions(["u0", "u1"], ["a", "a"], ["yes", "no"]))
+    names = ["legacy_2tok", "dynamic_single", "string_parse"]
+    with caplog.at_level("INFO", logger="readout_audit"):
+        run(*files, names, CELL, expect_excluded=expected)
+    meta = table_metadata(read_table(files[2], decisions_schema(names), "d"))
+    assert meta["expect_excluded"] is expected
+    assert meta["readouts"]["legacy_2tok"]["coverage"] == {
+        "questions": 4,
+        "outside": 4,
+        "excluded": [
+            {"id": 1939, "piece": "▁No", "says": "no", "count": 2},
+            {"id": 3869, "piece": "▁Yes", "says": "yes", "count": 1},
+        ],
+        "foreign": {},
+    }
+    single = meta["readouts"]["dynamic_single"]["coverage"]
+    assert single["excluded"] == [] and single["outside"] == 1
+    assert "coverage" not in meta["readouts"]["string_parse"]
+    [record] = [record for record in caplog.records if "did not select" in record.message]
+    assert record.levelname == level
+    assert (
+        "legacy_2tok compares candidates that the decoder did not select on 3 of 4 questions"
+        in record.message
+    )
+    assert ("expect_excluded: true" in record.message) is not expected
+
+
 def test_a_question_that_was_not_asked_stops_with_count_and_example(tmp_path):
     meta = metadata([1, 2], single=sets([1], [2]))
     asked = questions(["u0", "u7", "u8", "u8"], ["a", "a", "a", "b"], ["yes"] * 4)

@@ -161,15 +161,16 @@ def write_claims(path: Path) -> Path:
     return path
 
 
-def make_run(folder: Path) -> Files:
-    """Run the stages on the rows and return the run's files."""
+def make_run(folder: Path, readouts: dict[str, Any] = READOUTS, **metadata: Any) -> Files:
+    """Run the stages on the rows and return the run's files; `metadata` goes into the decision file."""
     decisions = write_decisions(
         folder / "decisions.parquet",
         decision_rows(),
         cell=CELL,
-        readouts=READOUTS,
+        readouts=readouts,
         settings=SETTINGS,
         record_settings_id="s1",
+        **metadata,
     )
     labels = {"repope": [write_labels(folder)]}
     paths = {

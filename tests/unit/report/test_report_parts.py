@@ -12,14 +12,16 @@ from readout_audit.errors import AuditError
 from readout_audit.report.charts import Pair, dumbbells
 from readout_audit.report.claims import VERDICTS, merged, read_claims
 from readout_audit.report.grid import Column, Mark, grid, without_constant
+from readout_audit.report.inputs import RunData
 from readout_audit.report.markdown_tables import read_markdown_table
+from readout_audit.report.page import build_page
 from readout_audit.report.pictures import read_picture
 from readout_audit.report.run_folder import find_run
 from readout_audit.report.text import flat, listed, of, percent, points, visible
 from readout_audit.tables.base import Column as TableColumn
 from readout_audit.tables.base import Table, text_column
 from readout_audit.tables.render import one_line, to_markdown
-from report.small_run import hostile_table, write_png
+from report.small_run import PAIR, READOUTS, hostile_table, make_run, write_png
 
 
 @pytest.mark.parametrize(
@@ -238,3 +240,30 @@ def test_unknown_run_names_those_there_are(folder: Path):
         find_run("paper", folder)
     with pytest.raises(AuditError, match="this run has no decisions"):
         find_run("demo", folder)
+
+
+MISSED = {
+    "questions": 4,
+    "outside": 3,
+    "excluded": [{"id": 7, "piece": "<b>Yes", "says": "yes", "count": 3}],
+    "foreign": {"3582": "▁estab"},
+}
+
+
+@pytest.mark.parametrize("expected", [False, True])
+def test_a_readout_that_misses_emitted_tokens_is_told_and_warned_of(folder: Path, expected: bool):
+    described = {name: dict(one) for name, one in READOUTS.items()}
+    described["legacy_2tok"]["coverage"] = MISSED
+    described["legacy_8tok"]["coverage"] = {"questions": 4, "outside": 0, "excluded": [], "foreign": {}}
+    files = make_run(folder, readouts=described, expect_excluded=expected)
+    page = build_page("r", RunData(files, PAIR))
+    told = "on up to 3 of 4 (75.0%) questions"
+    assert (told in page) is not expected
+    assert "1 readout of logits misses an emitted yes or no" in page
+    assert ("which the run names on purpose" in page) is expected
+    assert "<b>Yes" not in page and "&lt;b&gt;Yes" in page and "3582 &#34;▁estab&#34;" in page
+
+
+def test_nothing_is_said_where_the_source_does_not_tell_the_first_tokens(folder: Path):
+    page = build_page("r", RunData(make_run(folder), PAIR))
+    assert 'class="warning"' not in page and "Emitted tokens that a readout misses" in page
