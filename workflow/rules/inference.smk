@@ -136,8 +136,8 @@ rule verify_engine:
         code=PLAN.verification_digest,
     shell:
         "python -m readout_audit.stages.verify_engine --records {input.records:q} --images {params.images:q}"
-        " --checkpoint {params.checkpoint:q} --sample {params.sample} --device {params.device} --output {output:q}"
-        " --log {log:q}"
+        " --checkpoint {params.checkpoint:q} --sample {params.sample} --device {params.device}"
+        " --dataset {wildcards.dataset:q} --output {output:q} --log {log:q}"
 
 
 rule verified:

@@ -453,6 +453,7 @@ class Wiring(Plan):
             "disagreements": self.cell_files("results/{run}/disagreements/{cell}.parquet") if joint else [],
             "relabel": self.relabel_files,
             "carriers": self.cell_files("results/{run}/flip_carriers/{cell}.parquet") if joint else [],
+            "verified": self.verified_files,
             "manifests": self._manifests,
         }
         return {kind: files for kind, files in sources.items() if files}

@@ -23,10 +23,11 @@ def verify_engine(
     with logging_to(None):
         found = stage.run(records, images, checkpoint, sample, seed, device)
     typer.echo(stage.summary(found))
-    for entry in found["flips"]:
+    for entry in [*found["flips"], *found["decision_flips"]]:
         typer.echo(
-            f"  {entry['image']}: {entry['question']} recorded {entry['recorded']}, sequential "
-            f"{entry['sequential']}, margin {entry['margin']:.4f} ({entry['steps']:.1f} steps)"
+            f"  {entry['image']}: {entry['question']} {entry.get('readout', 'first token')} recorded "
+            f"{entry['recorded']}, sequential {entry['sequential']}, margin {entry['margin']:.4f} "
+            f"({entry['steps']:.1f} steps)"
         )
     if not found["passed"]:
         raise typer.Exit(1)
@@ -45,7 +46,7 @@ def preflight(
 ) -> None:
     """Load a model and check it under each of its templates, as a job does before it asks anything."""
     entry, templates = configured(root, model)
-    folder = root / (entry["folder"] or f"resources/fetched/models/{model}")
+    folder = checkpoint_folder(root, model, entry)
     with logging_to(None):
         for line in checked(
             model,
@@ -75,6 +76,30 @@ def configured(root: Path, model: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return found[0], found[1]
 
 
+def checkpoint_folder(root: Path, model: str, entry: dict[str, Any]) -> Path:
+    """Return the folder of a model's checkpoint.
+
+    Raises:
+        AuditError: nothing is there yet; the sentence names the command that brings it.
+    """
+    if entry["folder"]:
+        return root / str(entry["folder"])
+    if entry.get("random"):
+        folder, marker = root / "results/random-models" / model, "config.json"
+        command = f"snakemake {folder / marker} --cores 1 --configfile config/families.yaml"
+        if not (folder / marker).is_file():
+            raise AuditError(f"{model}: the stand-in has not been made; make it with `{command}`.")
+        return folder
+    folder = root / "resources/fetched/models" / model
+    # The manifest is written last: a folder without it is a fetch that was cut short.
+    if not folder.with_name(f"{model}.json").is_file():
+        raise AuditError(
+            f"{model}: not fetched ({folder.with_name(f'{model}.json')} is not there); fetch it with `snakemake all "
+            f"--cores 1 --until fetch_images fetch_model`, with the --configfile of a run that names it."
+        )
+    return folder
+
+
 def checked(
     name: str, adapter: str, folder: Path, templates: dict[str, Any], how: tuple[str, str, str, str, str]
 ) -> list[str]:
@@ -83,8 +108,9 @@ def checked(
     Raises:
         AuditError: a check failed.
     """
+    from readout_audit.inference.shared_prefix import SharedPrefix
+    from readout_audit.inference.verification import check_engine
     from readout_audit.models import preflight as checks
-    from readout_audit.models import registry
     from readout_audit.models.base import ModelSpec
     from readout_audit.models.precision import QUANTISED, choose_device
     from readout_audit.models.templates import Template
@@ -93,12 +119,15 @@ def checked(
     precision, compute, image_mode, attention, device = how
     known = {key: Template.from_dict({**value, "name": key}) for key, value in templates.items()}
     dtype = compute if precision in QUANTISED else None
-    token_map = tokenmap.build(name, folder, known)
     spec = ModelSpec(name, folder, precision, dtype, image_mode, attention, choose_device(device))
-    model = registry.get(adapter)(spec)
+    model = checks.load(adapter, spec)
+    with checks.explained(f"preflight of {name}", spec, checks.processor_of(model)):
+        token_map = tokenmap.build(name, folder, known)
+    engine = SharedPrefix(model, 16, 1)
     lines = []
     for key, template in known.items():
         found = checks.run(model, template, token_map)
+        check_engine(engine, template, folder, precision, dtype)
         ids = token_map["in_context"][key]
         lines.append(
             f"{name} {precision} {key}: passed; {found.n_image_tokens} image tokens, first ids "

@@ -1,12 +1,13 @@
 """Is the fast engine right on the real model? A sample of its records is asked again, one by one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+import torch
+from numpy.typing import NDArray
 
 from readout_audit.errors import AuditError
 from readout_audit.inference.base import Answer, Engine, ImageJob, Question
@@ -14,6 +15,12 @@ from readout_audit.inference.images import decode, load_file
 from readout_audit.inference.records import OK, Row
 from readout_audit.inference.sequential import Sequential
 from readout_audit.models.base import VisionLanguageModel
+from readout_audit.models.precision import compute_dtype, dtype_name
+from readout_audit.models.preflight import explained, probe_image, processor_of
+from readout_audit.models.templates import PROBE_QUESTION, Template, render
+
+TokenSets = tuple[list[int], list[int]]
+"""The ids that a readout takes for yes, and for no."""
 
 MANTISSA_BITS = {"fp32": 24, "bf16": 8, "fp16": 11}
 """Significant binary digits of each dtype, the hidden one included."""
@@ -66,8 +73,31 @@ def ask_again(
     return pairs
 
 
+def decision_sets(described: dict[str, Any]) -> dict[str, TokenSets]:
+    """Return, by readout, the yes ids and no ids of records described so, where their logits were kept.
+
+    Args:
+        described: metadata of a record file.
+    """
+    sets, kept = described["token_sets"], set(described["candidate_ids"])
+    forms = sets["legacy"]
+    eight = {answer: list(forms[answer].values()) for answer in ("yes", "no")}
+    bare = {answer: [forms[answer][answer]] for answer in ("yes", "no")}
+    rules = {"legacy_8tok": eight, "legacy_2tok": bare, "dynamic_single": sets["single"]}
+    rules |= {"in_context": sets["in_context"], "vocab_scan": sets["scan"]}
+    return {
+        name: (rule["yes"], rule["no"])
+        for name, rule in rules.items()
+        if rule["yes"] and rule["no"] and kept.issuperset([*rule["yes"], *rule["no"]])
+    }
+
+
 def compare(
-    pairs: Sequence[tuple[Row, Answer]], candidates: list[int], dtype: str, precision: str
+    pairs: Sequence[tuple[Row, Answer]],
+    candidates: list[int],
+    dtype: str,
+    precision: str,
+    sets: Mapping[str, TokenSets] | None = None,
 ) -> dict[str, Any]:
     """Compare records with sequential answers.
 
@@ -77,14 +107,16 @@ def compare(
         dtype: in which the model computes: `fp32`, `bf16` or `fp16`.
         precision: of the weights; under int8, which picks outlier columns per batch, differences are
             reported and never a failure.
+        sets: yes ids and no ids of the readouts whose decisions are compared, among the candidates.
 
     Returns:
         Counts of equal first tokens and continuations, the largest difference of a candidate's logit, and
-        every first token that differs with its margin in steps of `dtype`; `passed` is false where one of
-        them is more than `STEPS` steps, where float32 logits differ by more than the tolerance, or where
-        the sequential engine has no answer.
+        every first token and every decision that differs with its margin in steps of `dtype`; `passed` is
+        false where one of the first tokens is more than `STEPS` steps, where float32 logits differ by more
+        than the tolerance, or where the sequential engine has no answer.
     """
     differences, excess, flips, continuations, broken = [0.0], [0.0], [], 0, []
+    decisions: list[dict[str, Any]] = []
     for row, answer in pairs:
         if answer.logits is None:
             broken.append({"uid": row["uid"], "reason": answer.fault})
@@ -95,6 +127,7 @@ def compare(
         continuations += list(answer.new_ids) == row["new_ids"]
         if answer.new_ids[0] != row["argmax_id"]:
             flips.append(flip(row, answer, dtype))
+        decisions += decision_flips(row, answer.logits, candidates, dtype, sets or {})
     largest = max(differences)
     close = all(entry["steps"] <= STEPS for entry in flips) and (
         dtype != "fp32" or max(excess) <= FLOAT32_TOLERANCE
@@ -105,42 +138,112 @@ def compare(
         "same_continuation": continuations,
         "largest_difference": largest,
         "flips": flips,
+        "readouts": sorted(sets or {}),
+        "decision_flips": decisions,
         "unanswered": broken,
         "passed": not broken and (close or precision == "int8"),
     }
 
 
+def decision_flips(
+    row: Row,
+    again: NDArray[np.float32],
+    candidates: list[int],
+    dtype: str,
+    sets: Mapping[str, TokenSets],
+) -> list[dict[str, Any]]:
+    """Return the readouts that read a record otherwise than the sequential logits `again`, with the margin there."""
+    kept = dict(zip(candidates, row["candidate_logits"], strict=True))
+    flips = []
+    for name, (yes, no) in sets.items():
+        recorded = max(kept[i] for i in yes) > max(kept[i] for i in no)
+        for_yes, for_no = float(again[yes].max()), float(again[no].max())
+        if recorded == (for_yes > for_no):
+            continue
+        margin = abs(for_yes - for_no)
+        flips.append(
+            {
+                **named(row),
+                "readout": name,
+                "recorded": "yes" if recorded else "no",
+                "sequential": "no" if recorded else "yes",
+                "margin": margin,
+                "steps": margin / step_size(max(abs(for_yes), abs(for_no)), dtype),
+            }
+        )
+    return flips
+
+
+PROBE_QUESTIONS = (
+    PROBE_QUESTION,
+    "Is there a traffic light behind the dog in the image?",
+    "Is it?",
+)
+"""What an engine is asked about the probe picture before it is let loose: texts of different length."""
+
+
 def check_engine(
-    engine: Engine, prompts: Sequence[str], pixels: Image.Image, dtype: str, precision: str
+    engine: Engine, template: Template, folder: Path, precision: str, declared_dtype: str | None
 ) -> None:
-    """Ask a few prompts about one picture both ways, before the engine is let loose.
+    """Ask a few questions about the probe picture both ways, before the engine is let loose.
 
     Raises:
         AuditError: the answers are not the sequential engine's.
     """
-    asked = tuple(Question(str(place), "probe", None, text, text) for place, text in enumerate(prompts))
-    job = ImageJob(pixels, asked)
-    reference = {answer.question.uid: answer for answer in Sequential(engine.model, 1, 1).answer([job])}
-    every = list(range(engine.model.vocabulary_rows))
+    if isinstance(engine, Sequential):
+        return
+    model = engine.model
+    where = f"preflight of {model.spec.name} under template {template.name}"
+    with explained(where, model.spec, processor_of(model)):
+        prompts = [render(template, text, model.tokenizer, folder) for text in PROBE_QUESTIONS]
+        asked = tuple(Question(text, "probe", None, text, text) for text in prompts)
+        jobs = [ImageJob(probe_image(), asked)]
+        found = compare_engine(engine, jobs, precision, compute_dtype(precision, declared_dtype))
+        if found["unanswered"]:
+            raise AuditError(f"the probe question has no answer ({found['unanswered'][0]['reason']})")
+        if not found["passed"]:
+            raise AuditError(
+                f"engine {type(engine).__name__} does not give the sequential engine's answers (logits differ by "
+                f"{found['largest_difference']:.3g}); use engine sequential"
+            )
+
+
+def compare_engine(
+    engine: Engine,
+    jobs: Sequence[ImageJob],
+    precision: str,
+    dtype: torch.dtype,
+    sets: Mapping[str, TokenSets] | None = None,
+) -> dict[str, Any]:
+    """Return the comparison of an engine's first tokens with the sequential engine's, over every logit.
+
+    Args:
+        engine: what is compared.
+        jobs: pictures with their questions; no two questions of one uid.
+        precision: of the weights.
+        dtype: in which the model computes.
+        sets: as in `compare`.
+    """
+    again = {answer.question.uid: answer for answer in Sequential(engine.model, 1, 1).answer(jobs)}
     pairs = []
-    for answer in engine.answer([job]):
+    for answer in engine.answer(jobs):
         if answer.logits is None:
-            raise AuditError(f"{engine.model.spec.name}: the probe question has no answer ({answer.fault}).")
-        row = {
-            "uid": answer.question.uid,
-            "image": "probe",
-            "question": answer.question.question,
+            pairs.append((unmeasured(answer), answer))
+            continue
+        measured = {
             "argmax_id": answer.new_ids[0],
             "candidate_logits": answer.logits.tolist(),
             "new_ids": list(answer.new_ids[:1]),
         }
-        pairs.append((row, reference[answer.question.uid]))
-    found = compare(pairs, every, dtype, precision)
-    if not found["passed"]:
-        raise AuditError(
-            f"{engine.model.spec.name}: engine {type(engine).__name__} does not give the sequential engine's "
-            f"answers (logits differ by {found['largest_difference']:.3g}); use engine sequential."
-        )
+        pairs.append(({**unmeasured(answer), **measured}, again[answer.question.uid]))
+    every = list(range(engine.model.vocabulary_rows))
+    return compare(pairs, every, dtype_name(dtype), precision, sets)
+
+
+def unmeasured(answer: Answer) -> Row:
+    """Return what identifies an answer's question, as a row has it."""
+    question = answer.question
+    return {"uid": question.uid, "image": question.image, "question": question.question}
 
 
 def flip(row: Row, answer: Answer, dtype: str) -> dict[str, Any]:
@@ -151,11 +254,14 @@ def flip(row: Row, answer: Answer, dtype: str) -> dict[str, Any]:
     mine, theirs = answer.new_ids[0], row["argmax_id"]
     margin = float(logits[mine]) - float(logits[theirs])
     return {
-        "uid": row["uid"],
-        "question": row["question"],
-        "image": row["image"],
+        **named(row),
         "recorded": theirs,
         "sequential": mine,
         "margin": margin,
         "steps": margin / step_size(float(logits[mine]), dtype),
     }
+
+
+def named(row: Row) -> dict[str, Any]:
+    """Return what says which question a flip is about."""
+    return {"uid": row["uid"], "question": row["question"], "image": row["image"]}

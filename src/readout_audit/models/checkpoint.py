@@ -1,12 +1,36 @@
 """A checkpoint is a local folder: what must lie in it, and a hash of what does."""
 
-import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from readout_audit.errors import AuditError
 from readout_audit.fileio import canonical_json, read_json, sha256_file, sha256_text
 
 _CONTENT = ("*.safetensors", "*.json", "*.jinja", "*.model", "merges.txt", "qformer_tokenizer/*")
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn whatever a library raises about a checkpoint's files into one sentence that begins with `what`.
+
+    Damaged files make transformers raise nearly anything, from `OSError` to `AttributeError`; what is raised
+    stays the cause of the sentence. Running out of memory says nothing about the files and goes on.
+
+    Raises:
+        AuditError: the block failed.
+    """
+    try:
+        yield
+    except (AuditError, MemoryError):
+        raise
+    except Exception as error:
+        import torch
+
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise AuditError(f"{what} ({type(error).__name__}: {reason.rstrip('.')}).") from error
 
 
 def check_folder(folder: Path) -> None:
@@ -70,7 +94,7 @@ def resolved_revision(folder: Path, declared: str | None) -> str:
 
 def model_type(folder: Path) -> str:
     """Return `model_type` of the folder's config.json ("" when it has none)."""
-    return str(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type", ""))
+    return str(read_json(folder / "config.json", "the model's config.json").get("model_type", ""))
 
 
 def output_rows(folder: Path) -> int:

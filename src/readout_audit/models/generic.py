@@ -7,9 +7,8 @@ import torch
 import transformers
 from PIL import Image
 
-from readout_audit.errors import AuditError
 from readout_audit.models.base import Encoded, ImageInputs, ModelSpec, UnanswerableError, VisionLanguageModel
-from readout_audit.models.checkpoint import check_folder
+from readout_audit.models.checkpoint import check_folder, reading
 from readout_audit.models.huggingface import HuggingFaceModel, ending_ids, load_network
 from readout_audit.tokens.loading import load_tokenizer
 
@@ -35,7 +34,8 @@ class Generic(HuggingFaceModel):
         VisionLanguageModel.__init__(self, spec)
         check_folder(spec.folder)
         self.tokenizer = load_tokenizer(spec.folder)
-        self.processor = self.load_processor()
+        with reading(f"{spec.folder}: the processor cannot be loaded"):
+            self.processor = self.load_processor()
         self.network = load_network(transformers.AutoModelForImageTextToText, spec)
         config: Any = self.network.config
         found = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)
@@ -44,13 +44,9 @@ class Generic(HuggingFaceModel):
 
     def load_processor(self) -> Any:
         """Return the checkpoint's processor; see `HuggingFaceModel`."""
-        try:
-            return transformers.AutoProcessor.from_pretrained(
-                str(self.spec.folder), local_files_only=True, trust_remote_code=False, backend="pil"
-            )
-        except (ImportError, ValueError, OSError) as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise AuditError(f"{self.spec.folder}: the processor cannot be loaded ({reason}).") from error
+        return transformers.AutoProcessor.from_pretrained(
+            str(self.spec.folder), local_files_only=True, trust_remote_code=False, backend="pil"
+        )
 
     def prepare_image(self, image: Image.Image) -> ImageInputs:
         """Keep the image until its prompt comes."""

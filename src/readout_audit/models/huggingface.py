@@ -21,7 +21,7 @@ from readout_audit.models.base import (
     UnanswerableError,
     VisionLanguageModel,
 )
-from readout_audit.models.checkpoint import check_folder, model_type
+from readout_audit.models.checkpoint import check_folder, model_type, reading
 from readout_audit.tokens.loading import load_tokenizer
 
 _RECOMPUTED = re.compile(r"(rotary_emb\.inv_freq|\.position_ids|\.masked_bias)$")
@@ -42,7 +42,8 @@ class HuggingFaceModel(VisionLanguageModel):
         super().__init__(spec)
         check_folder(spec.folder)
         self.tokenizer = load_tokenizer(spec.folder)
-        self.processor = self.load_processor()
+        with reading(f"{spec.folder}: the processor cannot be loaded"):
+            self.processor = self.load_processor()
         self.network = load_network(getattr(transformers, self.network_class), spec)
         config: Any = self.network.config
         self.window = window_of(config)
@@ -226,7 +227,7 @@ def load_network(network_class: Any, spec: ModelSpec) -> nn.Module:
     precision.check_device(spec.precision, dtype, spec.device)
     transformers.utils.logging.disable_progress_bar()
     check_model_type(network_class, spec)
-    try:
+    with reading(f"{spec.name}: {spec.folder} cannot be loaded in {spec.precision}"):
         network, report = network_class.from_pretrained(
             str(spec.folder),
             local_files_only=True,
@@ -234,13 +235,10 @@ def load_network(network_class: Any, spec: ModelSpec) -> nn.Module:
             trust_remote_code=False,
             attn_implementation=spec.attention,
             output_loading_info=True,
+            # A weight of another shape is then in the report, by name, and refused below.
+            ignore_mismatched_sizes=True,
             **precision.load_arguments(spec.precision, dtype, spec.device),
         )
-    except (OSError, ValueError, ImportError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise AuditError(
-            f"{spec.name}: {spec.folder} cannot be loaded in {spec.precision} ({reason})."
-        ) from error
     check_report(report, f"{spec.name} ({spec.folder})")
     precision.check_loaded(network, spec.precision, dtype, spec.device, spec.name)
     precision.honour_compute_dtype(network, dtype)
@@ -273,7 +271,9 @@ def check_report(report: dict[str, Any], what: str) -> None:
         ("mismatched_keys", "has another shape for weight"),
         ("unexpected_keys", "has an unexpected weight"),
     ):
-        names = sorted(str(name) for name in report.get(kind) or () if not _RECOMPUTED.search(str(name)))
+        # A weight of another shape is listed with both shapes.
+        found = (one[0] if isinstance(one, tuple) else one for one in report.get(kind) or ())
+        names = sorted(str(name) for name in found if not _RECOMPUTED.search(str(name)))
         if names:
             rest = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise AuditError(f"{what}: the checkpoint {words} {names[0]}{rest}.")

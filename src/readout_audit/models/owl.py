@@ -16,7 +16,7 @@ from readout_audit.models.base import (
     UnanswerableError,
     VisionLanguageModel,
 )
-from readout_audit.models.checkpoint import check_folder
+from readout_audit.models.checkpoint import check_folder, reading
 from readout_audit.models.huggingface import HuggingFaceModel, ending_ids
 from readout_audit.models.mplug_owl2.checkpoint import load_model
 from readout_audit.models.mplug_owl2.preprocessing import load_image_processor, preprocess_images
@@ -40,11 +40,13 @@ class Owl(HuggingFaceModel):
         precision.check_device(spec.precision, dtype, spec.device)
         loading = precision.load_arguments(spec.precision, dtype, spec.device)
         attention: Any = spec.attention
-        network = load_model(spec.folder, attn_implementation=attention, **loading)
+        with reading(f"{spec.name}: {spec.folder} cannot be loaded in {spec.precision}"):
+            network = load_model(spec.folder, attn_implementation=attention, **loading)
         precision.check_loaded(network, spec.precision, dtype, spec.device, spec.name)
         precision.honour_compute_dtype(network, dtype)
         self.network = network
-        self.processor = load_image_processor(spec.folder, network.config.vision.image_size)
+        with reading(f"{spec.folder}: the processor cannot be loaded"):
+            self.processor = load_image_processor(spec.folder, network.config.vision.image_size)
         self.image_token_id = IMAGE_TOKEN_ID
         self.eos_ids = ending_ids(network, self.tokenizer)
 

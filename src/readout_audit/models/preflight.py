@@ -6,6 +6,8 @@ names the model, its processor and the library versions.
 
 import hashlib
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +17,8 @@ import transformers
 from PIL import Image
 
 from readout_audit.errors import AuditError
-from readout_audit.models.base import Encoded, UnanswerableError, VisionLanguageModel
+from readout_audit.models import registry
+from readout_audit.models.base import Encoded, ModelSpec, UnanswerableError, VisionLanguageModel
 from readout_audit.models.precision import found_dtypes
 from readout_audit.models.templates import PROBE_QUESTION, Template, render
 from readout_audit.tokens.tokenmap import check_boundary, check_disjoint, swallowing_forms
@@ -50,6 +53,18 @@ class Preflight:
     processing: dict[str, Any]
 
 
+def load(adapter: str, spec: ModelSpec) -> VisionLanguageModel:
+    """Load a model through the adapter of that name.
+
+    Raises:
+        AuditError: it cannot be loaded as asked.
+    """
+    family = registry.get(adapter)
+    processor = str(getattr(family, "processor_class", family.__name__))
+    with explained(f"preflight of {spec.name}", spec, processor):
+        return family(spec)
+
+
 def run(model: VisionLanguageModel, template: Template, token_map: dict[str, Any]) -> Preflight:
     """Check a loaded model under a template.
 
@@ -57,13 +72,11 @@ def run(model: VisionLanguageModel, template: Template, token_map: dict[str, Any
         AuditError: a check failed.
     """
     where = f"preflight of {model.spec.name} under template {template.name}"
-    try:
+    with explained(where, model.spec, processor_of(model)):
         prompt, encoded = check_prompt(model, template)
         check_tokens(model, template, prompt, token_map)
         check_forward(model, encoded)
         check_attention(model, encoded)
-    except (AuditError, UnanswerableError) as error:
-        raise AuditError(f"{where}: {str(error).rstrip('.')} [{involved(model)}].") from error
     return Preflight(
         prompt=prompt,
         first_input_ids=encoded.ids[:8].tolist(),
@@ -74,11 +87,33 @@ def run(model: VisionLanguageModel, template: Template, token_map: dict[str, Any
     )
 
 
-def involved(model: VisionLanguageModel) -> str:
+@contextmanager
+def explained(where: str, spec: ModelSpec, processor: str) -> Iterator[None]:
+    """Turn what stops a preflight into one sentence that names everything it may come from.
+
+    Raises:
+        AuditError: something inside was refused, or did not fit into memory.
+    """
+    try:
+        yield
+    except (AuditError, UnanswerableError) as error:
+        raise AuditError(f"{where}: {str(error).rstrip('.')} [{involved(spec, processor)}].") from error
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise AuditError(
+            f"{where}: the memory of {spec.device} does not suffice in {spec.precision}; use nf4, or a GPU with "
+            f"more [{involved(spec, processor)}]."
+        ) from error
+
+
+def processor_of(model: VisionLanguageModel) -> str:
+    """Return the class of what prepares a model's pictures."""
+    return type(getattr(model, "processor", model)).__name__
+
+
+def involved(spec: ModelSpec, processor: str) -> str:
     """Return the processor, checkpoint and library versions a failure may come from."""
-    processor = type(getattr(model, "processor", model)).__name__
     return (
-        f"processor {processor}, checkpoint {model.spec.folder.name}, "
+        f"processor {processor}, checkpoint {spec.folder.name}, "
         f"transformers {transformers.__version__}, torch {torch.__version__}"
     )
 

@@ -43,6 +43,7 @@ class Files:
         tables: tables as Markdown (`tables.render.to_markdown`).
         figures: pictures (PNG).
         claims: the claims table (CSV).
+        verified: JSON reports of verify_engine.
         manifests: JSON files and record files that say how the run was made.
     """
 
@@ -56,6 +57,7 @@ class Files:
     disagreements: tuple[Path, ...] = ()
     relabel: tuple[Path, ...] = ()
     carriers: tuple[Path, ...] = ()
+    verified: tuple[Path, ...] = ()
     manifests: tuple[Path, ...] = ()
 
 

@@ -30,6 +30,7 @@ from readout_audit.report.pictures import read_picture
 from readout_audit.report.statement import statements
 from readout_audit.report.summary import headlines, overview
 from readout_audit.report.text import visible
+from readout_audit.report.verified import verified
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 PAGE = "page.html"
@@ -57,6 +58,7 @@ def build_page(run: str, data: RunData) -> str:
         scores=scores_table(data),
         settings=settings_tables(data),
         readouts=readouts_table(data),
+        verified=verified(data),
         manifests=manifests(data),
         statements=_statements(data),
     )

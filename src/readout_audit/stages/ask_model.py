@@ -25,19 +25,20 @@ from readout_audit.inference.description import (
     model_facts,
     token_sets,
 )
-from readout_audit.inference.estimate import job_lines
+from readout_audit.inference.estimate import estimate_memory, job_lines, measure_work, weights_line
 from readout_audit.inference.parts import PartsStore
 from readout_audit.inference.progress import AskingProgress, peak_memory
 from readout_audit.inference.questions import distinct_questions, in_order, shard_of
 from readout_audit.inference.records import INVALID, Row, table
+from readout_audit.inference.sequential import Sequential
 from readout_audit.inference.settings import Settings
 from readout_audit.inference.verification import check_engine
 from readout_audit.logs import stage_main
-from readout_audit.models import preflight, registry
+from readout_audit.models import preflight
 from readout_audit.models.base import VisionLanguageModel
 from readout_audit.models.checkpoint import check_folder, output_rows, resolved_revision
-from readout_audit.models.precision import choose_device, compute_dtype, dtype_name
-from readout_audit.models.templates import PROBE_QUESTION, render
+from readout_audit.models.precision import choose_device
+from readout_audit.models.templates import render
 from readout_audit.tokens.loading import load_tokenizer, read_token_map
 
 LOGGER = logging.getLogger("readout_audit.stages.ask_model")
@@ -113,8 +114,10 @@ class Job:
     def load_model(self, store: PartsStore) -> tuple[VisionLanguageModel, preflight.Preflight]:
         """Load the model, put it through preflight, and keep what only it can tell."""
         device = choose_device(self.arguments.device)
-        adapter = registry.get(self.settings.value["adapter"])
-        model = adapter(self.settings.spec(self.checkpoint, device))
+        value = self.settings.value
+        line = weights_line(self.checkpoint, value["precision"], value["compute_dtype"], device)
+        LOGGER.info("%s: %s", value["model"], line)
+        model = preflight.load(value["adapter"], self.settings.spec(self.checkpoint, device))
         passed = preflight.run(model, self.settings.template, self.token_map)
         special = [str(token) for token in model.tokenizer.all_special_tokens]
         found = model.tokenizer.convert_ids_to_tokens(self.candidates)
@@ -153,28 +156,23 @@ def ask(job: Job, store: PartsStore, pending: list[Pending]) -> tuple[list[Row],
     """Load the model and ask what is pending; return rows, and how often batches had to be halved."""
     model, passed = job.load_model(store)
     engine = engines.get(job.settings.engine)(model, job.settings.batch_size, job.settings.max_new_tokens)
-    check_parity(job, engine)
-    waiting = [question for item in pending for question in item.questions]
-    for line in job_lines(model, waiting, passed.n_image_tokens, engine.batch_size, engine.images_per_call):
-        LOGGER.info("%s", line)
     value = job.settings.value
+    check_engine(engine, job.settings.template, job.checkpoint, value["precision"], value["compute_dtype"])
+    waiting = [question for item in pending for question in item.questions]
+    say_what_it_takes(engine, waiting, passed.n_image_tokens)
     what = f"{value['model']} {value['precision']} {job.settings.template.name}"
     with AskingProgress(len(waiting), what) as progress:
         return Asker(engine, store, job.candidates, progress.advance).ask(pending), engine.halvings
 
 
-def check_parity(job: Job, engine: Engine) -> None:
-    """Compare the engine with the sequential one on questions of different length about the probe picture."""
-    if job.settings.engine == "sequential":
-        return
-    template, model = job.settings.template, engine.model
-    prompts = [
-        render(template, question, model.tokenizer, job.checkpoint)
-        for question in (PROBE_QUESTION, "Is there a traffic light behind the dog in the image?", "Is it?")
-    ]
-    precision = job.settings.value["precision"]
-    dtype = compute_dtype(precision, job.settings.value["compute_dtype"])
-    check_engine(engine, prompts, preflight.probe_image(), dtype_name(dtype), precision)
+def say_what_it_takes(engine: Engine, waiting: list[Question], image_tokens: int) -> None:
+    """Log questions, tokens, memory and disk of what is going to be asked."""
+    alone = isinstance(engine, Sequential) or not engine.model.shares_prefix
+    work = measure_work(engine.model, waiting, image_tokens, alone)
+    batch_size = 1 if alone else engine.batch_size
+    memory = estimate_memory(engine.model, work, batch_size, engine.images_per_call, engine.max_new_tokens)
+    for line in job_lines(work, memory, engine.model.spec.device):
+        LOGGER.info("%s", line)
 
 
 def write(job: Job, rows: list[Row], facts: dict[str, Any]) -> None:

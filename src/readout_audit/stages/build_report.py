@@ -20,6 +20,7 @@ SEVERAL = {
     "disagreements": "questions that splits answer differently (stage compare_splits)",
     "relabel": "gaps under other labels (stage relabel)",
     "carriers": "flips by object and image (stage relabel)",
+    "verified": "reports of stage verify_engine (JSON)",
     "manifests": "JSON manifests, question reports, token maps; record files for their description",
 }
 """Optional inputs of any number; a section without its input says that it is not part of the run."""

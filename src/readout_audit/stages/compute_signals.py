@@ -31,7 +31,7 @@ from readout_audit.inference.progress import AskingProgress, peak_memory
 from readout_audit.inference.questions import distinct_questions, in_order, shard_of
 from readout_audit.inference.settings import Settings
 from readout_audit.logs import stage_main
-from readout_audit.models import preflight, registry
+from readout_audit.models import preflight
 from readout_audit.models.checkpoint import check_folder, resolved_revision
 from readout_audit.models.precision import choose_device
 from readout_audit.signals.clip import Clip
@@ -161,8 +161,8 @@ class Job:
     def load(self, store: PartsStore) -> Measurer:
         """Load the models, put the language model through preflight, and keep what only it can tell."""
         device = choose_device(self.arguments.device)
-        adapter = registry.get(self.model_settings.value["adapter"])
-        model = adapter(self.model_settings.spec(self.checkpoint, device))
+        spec = self.model_settings.spec(self.checkpoint, device)
+        model = preflight.load(self.model_settings.value["adapter"], spec)
         passed = preflight.run(model, self.model_settings.template, self.token_map)
         clips = {
             name: Clip(

@@ -13,7 +13,7 @@ from readout_audit.fileio import read_table, table_metadata, write_json
 from readout_audit.inference import verification
 from readout_audit.inference.settings import Settings
 from readout_audit.logs import stage_main
-from readout_audit.models import registry
+from readout_audit.models import preflight
 from readout_audit.models.precision import choose_device, compute_dtype, dtype_name
 
 LOGGER = logging.getLogger("readout_audit.stages.verify_engine")
@@ -28,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=100, help="how many questions to ask again")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--dataset", help="name of the question release, written into the report")
     parser.add_argument("--output", required=True, type=Path, help="report, JSON")
     arguments = parser.parse_args(argv)
     report = run(
@@ -38,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.seed,
         arguments.device,
     )
-    write_json(arguments.output, report)
+    write_json(arguments.output, {"dataset": arguments.dataset, **report})
     return 0
 
 
@@ -49,17 +50,24 @@ def run(records: Path, images: Path, checkpoint: Path, size: int, seed: int, dev
     if "settings" not in described:
         raise AuditError(f"{records}: it does not say under which settings it was made; nothing to verify.")
     settings = Settings.parse(json.dumps(described["settings"]))
-    model = registry.get(settings.value["adapter"])(settings.spec(checkpoint, choose_device(device)))
+    model = preflight.load(settings.value["adapter"], settings.spec(checkpoint, choose_device(device)))
     rows = verification.sample(table.to_pylist(), size, seed)
     pairs = verification.ask_again(rows, images, model, settings.max_new_tokens)
     dtype = compute_dtype(settings.value["precision"], settings.value["compute_dtype"])
     found = verification.compare(
-        pairs, described["candidate_ids"], dtype_name(dtype), settings.value["precision"]
+        pairs,
+        described["candidate_ids"],
+        dtype_name(dtype),
+        settings.value["precision"],
+        verification.decision_sets(described),
     )
+    for entry in found["flips"]:
+        entry |= {f"{kind}_piece": model.piece(entry[kind]) for kind in ("recorded", "sequential")}
     LOGGER.info("%s", summary(found))
     return {
         "model": described["model"],
         "precision": settings.value["precision"],
+        "dtype": dtype_name(dtype),
         "template": settings.template.name,
         "engine": settings.engine,
         "settings_id": described["settings_id"],
@@ -74,7 +82,8 @@ def summary(found: dict[str, Any]) -> str:
     return (
         f"{found['same_first_token']} of {found['compared']} first tokens and {found['same_continuation']} "
         f"continuations are the same, candidate logits differ by at most {found['largest_difference']:.2g}, "
-        f"{len(found['flips'])} flips: {'passed' if found['passed'] else 'FAILED'}"
+        f"{len(found['flips'])} first tokens and {len(found['decision_flips'])} decisions flip: "
+        f"{'passed' if found['passed'] else 'FAILED'}"
     )
 
 

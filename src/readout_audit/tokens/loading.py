@@ -6,7 +6,7 @@ from typing import Any
 import readout_audit.models  # noqa: F401  (switches the hub off before transformers is imported)
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_json, sha256_file
-from readout_audit.models.checkpoint import check_tokenizer_folder, model_type
+from readout_audit.models.checkpoint import check_tokenizer_folder, model_type, reading
 from readout_audit.tokens import registry
 
 _FILES = (
@@ -35,11 +35,8 @@ def load_tokenizer(folder: Path) -> Any:
     own = registry.get(model_type(folder))
     if own is not None:
         return own(folder)
-    try:
+    with reading(f"{folder}: the tokenizer cannot be loaded"):
         return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).partition("\n")[0]
-        raise AuditError(f"{folder}: the tokenizer cannot be loaded ({reason}).") from error
 
 
 def tokenizer_hashes(folder: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ from readout_audit.errors import AuditError
 from readout_audit.fileio import read_json, read_table, table_metadata, write_table
 from readout_audit.inference import cli, packing, shared_prefix
 from readout_audit.inference.base import Answer, Question
-from readout_audit.inference.verification import compare, sample, step_size
+from readout_audit.inference.verification import compare, decision_sets, sample, step_size
 from readout_audit.stages import ask_model, verify_engine
 
 from .conftest import TEMPLATES, World
@@ -177,3 +177,68 @@ def test_the_commands(world: World, records: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0 and "tiny fp32 authors: passed; 16 image tokens" in result.stdout
     result = runner.invoke(cli_app(), ["preflight", "huge", *words])  # type: ignore[arg-type]
     assert isinstance(result.exception, AuditError) and "'huge' is not known" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            {"folder": None, "repository": "a/b"},
+            r"m: not fetched \(.*resources/fetched/models/m\.json is not there\); fetch it with "
+            r"`snakemake all --cores 1 --until fetch_images fetch_model`",
+        ),
+        (
+            {"folder": None, "random": {"tokenizer": None}},
+            r"make it with `snakemake .*results/random-models/m/config\.json --cores 1 "
+            r"--configfile config/families\.yaml`",
+        ),
+    ],
+)
+def test_a_model_that_is_not_there_names_the_command(
+    entry: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(AuditError, match=message):
+        cli.checkpoint_folder(tmp_path, "m", entry)
+
+
+def test_a_model_that_is_there_is_found(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    assert cli.checkpoint_folder(tmp_path, "m", {"folder": "own"}) == own
+    fetched = tmp_path / "resources/fetched/models/m"
+    fetched.mkdir(parents=True)
+    fetched.with_name("m.json").write_text("{}")
+    assert cli.checkpoint_folder(tmp_path, "m", {"folder": None, "repository": "a/b"}) == fetched
+
+
+SETS = {"legacy": {"model": "r", "yes": {"yes": 0, "Yes": 1}, "no": {"no": 2, "No": 3}}}
+SETS |= {rule: {"yes": [1], "no": [3]} for rule in ("single", "in_context")} | {
+    "scan": {"yes": [1], "no": [9]}
+}
+
+
+def test_readouts_whose_ids_were_kept_are_compared() -> None:
+    found = decision_sets({"token_sets": SETS, "candidate_ids": [0, 1, 2, 3]})
+    assert found == {
+        "legacy_8tok": ([0, 1], [2, 3]),
+        "legacy_2tok": ([0], [2]),
+        "dynamic_single": ([1], [3]),
+        "in_context": ([1], [3]),
+    }
+
+
+def test_decisions_that_flip_are_told_with_their_margin() -> None:
+    """Bare yes and no swap by one step of fp16 at 4 (2 ** -8); the first token, and the eight, stay."""
+    step = 2.0**-8
+    pairs = [pair([4.0 + step, 9.0, 4.0, 1.0], [4.0, 9.0, 4.0 + step, 1.0])]
+    sets = {"legacy_2tok": ([0], [2]), "legacy_8tok": ([0, 1], [2, 3])}
+    found = compare(pairs, [0, 1, 2, 3], "fp16", "fp16", sets)
+    assert found["flips"] == [] and found["readouts"] == ["legacy_2tok", "legacy_8tok"]
+    (entry,) = found["decision_flips"]
+    assert (entry["readout"], entry["recorded"], entry["sequential"]) == ("legacy_2tok", "yes", "no")
+    assert (entry["margin"], entry["steps"], entry["uid"]) == (step, 1.0, "u")
+
+
+def test_a_tie_is_a_no() -> None:
+    """Strictly larger is yes: 4 against 4 reads no, and a yes recorded there differs by a margin of 0 steps."""
+    found = compare([pair([4.5, 4.0], [4.0, 4.0])], [0, 1], "fp16", "fp16", {"legacy_2tok": ([0], [1])})
+    assert [entry["steps"] for entry in found["decision_flips"]] == [0.0]

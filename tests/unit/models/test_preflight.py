@@ -1,6 +1,7 @@
 """Preflight and loading: every mistake stops the job in one sentence."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -285,3 +286,67 @@ def test_chat_templates_render_around_image_and_suffix(folder: Path) -> None:
     odd = "Is {there} a {{bus}}? {question}"
     assert odd in render(template, odd, model.tokenizer, folder)
     assert odd in render(TEMPLATE, odd, model.tokenizer, folder)
+
+
+INVOLVED = r"\[processor LlavaProcessor, checkpoint copy, transformers [\d.]+, torch [\d.+a-z]+\]\.$"
+
+
+def damage(name: str, content: bytes) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_bytes(content) and None
+
+
+def drop_weight(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    del weights[next(name for name in weights if "lm_head" in name)]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def reshape_weight(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    name = next(name for name in weights if "lm_head" in name)
+    weights[name] = weights[name][:, :32].contiguous()
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def cut_short(folder: Path) -> None:
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (drop_weight, "has no weight .*lm_head"),
+        (reshape_weight, r"has another shape for weight lm_head\.weight \[processor"),
+        (cut_short, "cannot be loaded in fp32"),
+        (damage("config.json", b"{"), "config.json"),
+        (damage("config.json", b'{"model_type": "qwen2_vl"}'), "holds a qwen2_vl model, not a llava one"),
+        (damage("tokenizer.json", b"[]"), "the tokenizer cannot be loaded"),
+        (damage("processor_config.json", b"[1]"), "the processor cannot be loaded"),
+        (damage("processor_config.json", b"{"), "the processor cannot be loaded"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), r"tokenizer\.json is missing"),
+    ],
+)
+def test_whatever_stops_a_load_is_one_line_with_everything_involved(
+    copy: Path, spoil: Callable[[Path], None], message: str
+) -> None:
+    spoil(copy)
+    spec = ModelSpec("tiny", copy, "fp32", None, "as_is", "sdpa", torch.device("cpu"))
+    with pytest.raises(AuditError, match=message) as caught:
+        preflight.load("llava", spec)
+    sentence = str(caught.value)
+    assert re.search(INVOLVED, sentence) and sentence.startswith("preflight of tiny: ")
+    assert "\n" not in sentence
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError, MemoryError])
+def test_memory_that_does_not_suffice_names_the_remedy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error("tried to allocate 20 GiB")
+
+    monkeypatch.setattr("transformers.LlavaForConditionalGeneration.from_pretrained", fail)
+    spec = ModelSpec("tiny", folder, "fp32", None, "as_is", "sdpa", torch.device("cpu"))
+    with pytest.raises(AuditError, match="the memory of cpu does not suffice in fp32; use nf4"):
+        preflight.load("llava", spec)
