@@ -7,11 +7,28 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from readout_audit.errors import AuditError
 
 LOGGER = logging.getLogger("readout_audit")
+FILE_ONLY = "file_only"
+"""Attribute of records (`extra={FILE_ONLY: True}`) that people see in another form."""
+
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class StandardError(logging.StreamHandler[TextIO]):
+    """Writes to whatever `sys.stderr` is at the moment, so that lines go above a progress bar and not into it.
+
+    Records marked FILE_ONLY are left to the log file: a terminal shows the same as a bar.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        if not getattr(record, FILE_ONLY, False):
+            self.stream = sys.stderr
+            super().emit(record)
 
 
 @contextmanager
@@ -21,7 +38,7 @@ def logging_to(path: Path | None) -> Iterator[logging.Logger]:
     An exception that leaves the block is written to the file with its traceback; an `AuditError` is
     written as its sentence alone. Either goes on to the caller.
     """
-    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
+    handlers: list[logging.Handler] = [StandardError()]
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handlers.append(logging.FileHandler(path, mode="w", encoding="utf-8"))

@@ -85,9 +85,20 @@ def describe(
     token_map: dict[str, Any],
     sets: dict[str, Any],
     candidates: list[int],
+    without_logit: list[int],
     facts: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the record file's metadata, stable from run to run."""
+    """Return the record file's metadata, stable from run to run.
+
+    Args:
+        settings: how it was asked.
+        revision: of the model.
+        token_map: of the model.
+        sets: what `token_sets` returned.
+        candidates: ids whose logits were kept.
+        without_logit: ids of the sets that are beyond the output head.
+        facts: what `model_facts` returned.
+    """
     source = "repository" if settings.value["repository"] else "folder"
     template = settings.template.name
     return {
@@ -99,6 +110,7 @@ def describe(
         "settings_id": settings.settings_id,
         "settings": settings.value,
         "candidate_ids": candidates,
+        "ids_without_logit": without_logit,
         "token_sets": sets,
         "reference_model": sets["legacy"]["model"],
         "token_map": {**token_map, "in_context": {template: token_map["in_context"][template]}},

@@ -10,6 +10,8 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from readout_audit.logs import FILE_ONLY
+
 LOGGER = logging.getLogger(__name__)
 
 _LOG_SECONDS = 30.0
@@ -18,8 +20,8 @@ _LOG_SECONDS = 30.0
 class AskingProgress:
     """Counts answered questions.
 
-    In a terminal a bar with questions/s, time left and memory; elsewhere one log line at the start, every
-    thirty seconds, and at the end.
+    In a terminal a bar with questions/s, time left and memory. In the log a plain line every thirty seconds and
+    one at the end.
     """
 
     def __init__(self, total: int, what: str) -> None:
@@ -61,9 +63,9 @@ class AskingProgress:
                 rate=f"{self.rate():.1f} questions/s",
                 memory=f"{peak_memory() / 2**30:.1f} GiB",
             )
-        elif time.monotonic() - self._logged >= _LOG_SECONDS:
+        if time.monotonic() - self._logged >= _LOG_SECONDS:
             self._logged = time.monotonic()
-            LOGGER.info("%s: %s", self.what, self.line())
+            LOGGER.info("%s: %s", self.what, self.line(), extra={FILE_ONLY: self._bar is not None})
 
     def rate(self) -> float:
         """Return questions per second so far."""

@@ -165,11 +165,16 @@ def candidate_bounds(records: pa.Table, meta: Metadata, ids: Sequence[int], read
     """Return what is known of the logits of `ids`, float32 of shape (n, len(ids)).
 
     Raises:
+        NotAvailableError: the model has no logit of an id: its vocabulary is smaller than the reference's.
         AuditError: an id is not among the recorded candidates, or a row that is said to be ok has a
             missing or non-finite logit.
     """
     recorded = {token: column for column, token in enumerate(meta["candidate_ids"])}
     outside = [token for token in ids if token not in recorded]
+    if outside and set(outside) <= set(meta.get("ids_without_logit", ())):
+        raise NotAvailableError(
+            f"{readout} reads token ids {outside}, of which {_model(meta)} has no logit: its vocabulary ends before."
+        )
     if outside:
         raise AuditError(
             f"{readout} reads token ids {outside}, which the records of {_model(meta)} do not hold; "

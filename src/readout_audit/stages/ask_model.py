@@ -78,9 +78,11 @@ class Job:
         self.token_map = read_token_map(arguments.tokens, self.checkpoint)
         reference = read_json(arguments.reference_tokens, "the reference token map")
         self.sets = token_sets(self.token_map, reference, self.settings.template.name)
-        self.candidates, left_out = candidate_ids(self.sets, output_rows(self.checkpoint))
-        if left_out:
-            LOGGER.warning("ids %s have no logit in this model; readouts on them are not available", left_out)
+        self.candidates, self.without_logit = candidate_ids(self.sets, output_rows(self.checkpoint))
+        if self.without_logit:
+            LOGGER.warning(
+                "ids %s have no logit in this model; readouts on them are not available", self.without_logit
+            )
         self.revision = resolved_revision(self.checkpoint, self.settings.value["revision"])
         self.versions = library_versions(self.settings)
 
@@ -180,7 +182,9 @@ def write(job: Job, rows: list[Row], facts: dict[str, Any]) -> None:
     invalid = [row for row in rows if row["status"] == INVALID]
     for row in invalid:
         LOGGER.warning("invalid: question %s: %s", row["uid"], row["reason"])
-    described = describe(job.settings, job.revision, job.token_map, job.sets, job.candidates, facts)
+    described = describe(
+        job.settings, job.revision, job.token_map, job.sets, job.candidates, job.without_logit, facts
+    )
     counts = {"n_ok": len(rows) - len(invalid), "n_invalid": len(invalid)}
     write_table(job.arguments.output, table(rows), RECORDS, {**described, **counts})
 

@@ -231,6 +231,17 @@ def test_a_token_map_of_another_tokenizer_is_refused(world: World, tmp_path: Pat
         ask_model.main(arguments)
 
 
+def test_reference_ids_beyond_the_head_are_told_and_not_kept(world: World, tmp_path: Path) -> None:
+    reference = read_json(world.tokens, "tokens")
+    reference["vocabulary"]["yes"]["Yes"] = 30_000
+    (tmp_path / "reference.json").write_text(json.dumps(reference))
+    arguments = world.arguments(tmp_path)
+    arguments[arguments.index("--reference-tokens") + 1] = str(tmp_path / "reference.json")
+    ask_model.main(arguments)
+    described = table_metadata(pq.read_table(tmp_path / "1-of-1.parquet"))
+    assert described["ids_without_logit"] == [30_000] and 30_000 not in described["candidate_ids"]
+
+
 def test_every_shard_gets_whole_images() -> None:
     names = [f"image_{number}.jpg" for number in range(300)]
     dealt = [shard_of("coco", name, 4) for name in names]

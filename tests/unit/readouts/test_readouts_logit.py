@@ -160,3 +160,13 @@ def test_equal_masses_tie_exactly_in_any_order(values, order):
     row = [*yes, *(yes[i] for i in order)]
     meta = metadata(range(6), single=sets([0, 1, 2], [3, 4, 5]))
     assert get("set_logsumexp").decide(records([row]), meta).tie.to_pylist() == [True]
+
+
+def test_ids_beyond_a_small_vocabulary_make_the_readout_unavailable():
+    """Ids copied from a larger vocabulary: no logit exists, so this is no fault of the records."""
+    table = records([[20.0, 19.0]])
+    meta = metadata([694, 1939], legacy=LEGACY) | {"ids_without_logit": [3582, 3782, 3869, 4874, 8241, 1217]}
+    with pytest.raises(NotAvailableError, match=r"token ids \[3582, 1217\], of which toy has no logit"):
+        get("legacy_2tok").decide(table, meta)
+    with pytest.raises(AuditError, match="do not hold"):
+        get("legacy_2tok").decide(table, meta | {"ids_without_logit": [3582]})
