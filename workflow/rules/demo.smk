@@ -22,9 +22,11 @@ rule make_demo_world:
         "../../envs/cpu.yaml"
     params:
         folder="results/{run}/world",
+        pictures=PLAN.config["known_images"]["demo-world"]["pictures"],
         code=code_digest("make_demo_world"),
     shell:
-        "python -m readout_audit.stages.make_demo_world --output {params.folder:q} --log {log:q}"
+        "python -m readout_audit.stages.make_demo_world --images {params.pictures} --output {params.folder:q}"
+        " --log {log:q}"
 
 
 rule make_random_model:

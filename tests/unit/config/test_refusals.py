@@ -274,6 +274,14 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
         put("known_datasets/demo-pope/images", "demo"),
         "known_datasets.demo-pope.images names 'demo', which known_images does not define",
     ),
+    "pictures drawn, but how many": (
+        drop("known_images/demo-world/pictures"),
+        "known_images.demo-world must have both path and pictures, or neither",
+    ),
+    "pictures drawn, but where": (
+        put("known_images/coco-val2014/pictures", 10),
+        "known_images.coco-val2014 must have both path and pictures, or neither",
+    ),
     "pictures from nowhere": (
         drop("known_images/demo-world/path"),
         "known_images.demo-world must have url, mirror, folder_key and fetched, or path",
