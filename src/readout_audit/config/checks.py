@@ -171,8 +171,11 @@ def check_releases(config: Config, known: Known) -> Iterator[str]:
     for name, images in config["known_images"].items():
         if "path" not in images and not {"url", "mirror", "folder_key", "fetched"} <= images.keys():
             yield f"known_images.{name} must have url, mirror, folder_key and fetched, or path; add what is missing."
-        elif ("path" in images) != ("pictures" in images):
-            yield f"known_images.{name} must have both path and pictures, or neither; pictures are drawn into path."
+        elif ("{run}" in images.get("path", "")) != ("pictures" in images):
+            yield (
+                f"known_images.{name} must have pictures, and a path with {{run}}, or neither; that many pictures are "
+                f"drawn into the path."
+            )
 
 
 def check_own_files(config: Config, known: Known) -> Iterator[str]:

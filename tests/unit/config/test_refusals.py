@@ -276,11 +276,11 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
     ),
     "pictures drawn, but how many": (
         drop("known_images/demo-world/pictures"),
-        "known_images.demo-world must have both path and pictures, or neither",
+        "known_images.demo-world must have pictures, and a path with {run}, or neither",
     ),
     "pictures drawn, but where": (
         put("known_images/coco-val2014/pictures", 10),
-        "known_images.coco-val2014 must have both path and pictures, or neither",
+        "known_images.coco-val2014 must have pictures, and a path with {run}, or neither",
     ),
     "pictures from nowhere": (
         drop("known_images/demo-world/path"),
