@@ -9,8 +9,9 @@ from readout_audit.errors import AuditError
 from readout_audit.score_file.dialects import read_answers
 from readout_audit.score_file.pairing import pair
 from readout_audit.score_file.questions import Asked, known_releases, read_asked
-from readout_audit.score_file.report import as_lines, write_outputs
+from readout_audit.score_file.report import write_outputs
 from readout_audit.score_file.scoring import Audit, audit
+from readout_audit.score_file.summary import as_lines
 
 
 def score(

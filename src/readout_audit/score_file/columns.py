@@ -22,7 +22,13 @@ class Columns:
 
     def __init__(self, path: Path, loaded: Loaded, failed: Sequence[bool]) -> None:
         self.path, self.loaded, self.failed = path, loaded, failed
-        self.first = next((row for row, bad in zip(loaded.rows, failed, strict=True) if not bad), {})
+        # By key its first value that is there, so that a gap in the first row hides no column.
+        self.first: dict[str, Any] = {}
+        for row, bad in zip(loaded.rows, failed, strict=True):
+            if not bad:
+                for key, value in row.items():
+                    if self.first.get(key) is None:
+                        self.first[key] = value
 
     def _each(self, read: Callable[[Row, str], Any], otherwise: Any = "") -> list[Any]:
         """Return `read(row, place)` of each row; error rows give `otherwise`."""

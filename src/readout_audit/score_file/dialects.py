@@ -100,8 +100,8 @@ def read_answers(path: Path) -> Answers:
         AuditError: it cannot be read, its format is not recognised, or a row lacks what its format needs.
     """
     loaded = load_rows(path)
-    first = next((row for row in loaded.rows if not _failed(row)), loaded.rows[0])
-    keys = frozenset(first)
+    # Of all rows: one that lacks a key must not make its file another format, in which a label is an answer.
+    keys = frozenset().union(*(row for row in loaded.rows if not _failed(row))) or frozenset(loaded.rows[0])
     if loaded.container == "Parquet" and set(RECORDS.names) <= keys:
         return _from_records(path)
     if "doc_id" in keys and ("filtered_resps" in keys or "resps" in keys):

@@ -82,11 +82,11 @@ def _lmms_prompt(row: Row, doc: Row) -> Any:
     return given if isinstance(given, str) else None
 
 
-def _lmms_answer(row: Row, where: str) -> str:
-    """Return the first response of a sample: what its rule reads."""
+def _lmms_answer(row: Row, where: str) -> str | None:
+    """Return the first response of a sample: what its rule reads; None where there is none."""
     said = row.get("filtered_resps", row.get("resps"))
     while isinstance(said, list) and said:
         said = said[0]
-    if not isinstance(said, str):
+    if said is not None and not isinstance(said, str):
         raise AuditError(f"{where}: the response must be a text, not {type(said).__name__}.")
     return said

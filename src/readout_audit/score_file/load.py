@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,7 +78,8 @@ def _xlsx(raw: bytes, path: Path) -> Loaded:
     if len(filled) < 2:
         raise AuditError(f"{path}: the first sheet holds no answers.")
     header = _header(["" if name is None else str(name) for name in filled[0][1]], path)
-    rows = [dict(zip(header, row, strict=False)) for _, row in filled[1:]]
+    # Empty cells at the end of a row are left out by some writers; the key is there all the same.
+    rows = [dict(zip_longest(header, row[: len(header)])) for _, row in filled[1:]]
     return Loaded(rows, [f"row {number}" for number, _ in filled[1:]], "XLSX", {})
 
 

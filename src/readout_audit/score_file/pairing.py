@@ -204,7 +204,8 @@ def _keys(
         row = missing[0]
         raise AuditError(
             f"{answers.where(row)}: question_id {pairs[row][0]} is not {pairs[row][1]!r} in {_choices(files)}, and "
-            f"{len(missing)} of {answers.rows} rows do not fit; the answers are of another release, or name images."
+            f"{len(missing)} of {answers.rows} rows do not fit; give the question files that were asked, the file with the "
+            "images of these ids (as LLaVA's llava_pope_test.jsonl), or answers that name images."
         )
     double = next((row for row, pair in enumerate(pairs) if len(found[pair]) > 1), None)
     if double is not None:
@@ -272,11 +273,24 @@ def _incomplete(
     """Return the sentence about a file that does not answer whole splits."""
     hits = {index: sum(map(bool, rows)) for index, rows in found.items()}
     best = max(hits, key=lambda index: (hits[index] / len(files[index].rows), -index))
-    extra = answers.rows - len(covered)
+    matched = {row for rows in found.values() for hit in rows for row in hit}
+    strange = next((row for row in range(answers.rows) if row not in matched), None)
+    if strange is not None:
+        return (
+            f"{answers.where(strange)}: about no question of {_choices(files)}, like {answers.rows - len(matched)} of "
+            f"the {answers.rows} rows; give the question files that were asked."
+        )
+    file = files[best]
+    more = answers.rows - len(covered | {row for hit in found[best] for row in hit})
     return (
-        f"{answers.name}: {answers.rows} answers, of which {hits[best]} are about the {len(files[best].rows)} "
-        f"questions of {files[best].name}, and {extra} belong to no split that is answered whole; give the "
-        "release and splits that were asked, or --partial for a part of one."
+        f"{answers.name}: answers {hits[best]} of the {len(file.rows)} questions of {file.name} and leaves "
+        f"{len(file.rows) - hits[best]} out"
+        + (
+            f", and {more} of the {answers.rows} rows belong to other splits that are answered in part"
+            if more
+            else ""
+        )
+        + "; add the missing answers, or say --partial to score what is there."
     )
 
 

@@ -1,4 +1,4 @@
-"""The outputs of `readout-audit score`: CSV, JSON, one HTML page, and a few lines for the terminal."""
+"""The outputs of `readout-audit score`: CSV, JSON and one HTML page."""
 
 import csv
 import io
@@ -14,21 +14,30 @@ from readout_audit.fileio import write_json, write_text
 from readout_audit.readouts.harness.base import FIGURES, HarnessReadout
 from readout_audit.readouts.registry import get
 from readout_audit.score_file.scoring import Audit, ScoreRow
-from readout_audit.scores.blocks import AGGREGATES, DISTINCT, MACRO
+from readout_audit.score_file.summary import (
+    DECIMALS,
+    aggregate_words,
+    f1_table,
+    headline,
+    own_text,
+    quirk_text,
+    remarks,
+    unparsed,
+)
+from readout_audit.scores.blocks import AGGREGATES
 
 COUNTS = ("n", "tp", "fp", "tn", "fn", "unparsed_pos", "unparsed_neg", "invalid_pos", "invalid_neg")
 RATES = ("f1", "precision", "recall", "accuracy", "yes_rate", "f1_parsed_only")
 MOST_EXAMPLES = 12
 LONGEST_EXAMPLE = 160
-DECIMALS = 4
 
 STYLE = """
-body{font:16px/1.5 system-ui,sans-serif;max-width:68rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
+body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .6rem;border-bottom:1px solid #d0d0d0;text-align:right}
-th:first-child,td:first-child,td.text{text-align:left}
+th:first-child,td:first-child,td.text{text-align:left}td{white-space:nowrap}
 thead th{border-bottom:2px solid #555}caption{text-align:left;padding:.4rem 0;color:#444}
 code{background:#f1f1f1;padding:0 .2rem;overflow-wrap:anywhere}
 """
@@ -138,69 +147,12 @@ def _float(value: Fraction | None) -> float | None:
     return None if value is None else float(value)
 
 
-def as_lines(audit: Audit) -> list[str]:
-    """Return the result for a terminal: F1 by split and readout, under each label set."""
-    lines = []
-    for answers, pairing in zip(audit.answers, audit.pairings, strict=True):
-        asked = ", ".join(
-            f"{file.split} ({len(rows)} questions)"
-            for file, rows in zip(pairing.files, pairing.rows, strict=True)
-        )
-        lines += [
-            f"{answers.name}: {answers.format}",
-            f"  answers {asked} of {audit.release}; paired by {pairing.how}",
-        ]
-    for labels, n in audit.labels.items():
-        splits, table = f1_table(audit, labels)
-        width = max(len(name) for name in table)
-        lines += ["", f"F1 against {labels} labels ({n} rows):"]
-        lines.append("  ".join([" " * width, *(f"{split:>11}" for split in splits), "   unparsed"]))
-        for name, row in table.items():
-            cells = [f"{printed(row[split].rates['f1'], DECIMALS):>11}" for split in splits]
-            lines.append("  ".join([f"{name:<{width}}", *cells, f"{_unparsed(audit, labels, name):>11}"]))
-    if any(row.split == DISTINCT and row.counts["n"] is None for row in audit.scores):
-        lines += ["", f"{DISTINCT} is undefined: the splits answer the same question differently."]
-    return [*lines, "", headline(audit)]
-
-
-def f1_table(audit: Audit, labels: str) -> tuple[list[str], dict[str, dict[str, ScoreRow]]]:
-    """Return the splits and, by readout, its score rows by split."""
-    table: dict[str, dict[str, ScoreRow]] = {}
-    for row in audit.scores:
-        if row.labels == labels:
-            table.setdefault(row.readout, {})[row.split] = row
-    return list(next(iter(table.values()))), table
-
-
-def _unparsed(audit: Audit, labels: str, readout: str) -> int:
-    """Return the rows of all splits that a readout could not parse."""
-    rows = [row for row in audit.scores if row.labels == labels and row.readout == readout]
-    counted = [row.counts for row in rows if row.split not in AGGREGATES]
-    return sum((counts["unparsed_pos"] or 0) + (counts["unparsed_neg"] or 0) for counts in counted)
-
-
-def headline(audit: Audit) -> str:
-    """Return in one sentence how far the readout alone moves the score."""
-    splits, table = f1_table(audit, next(iter(audit.labels)))
-    split = MACRO if MACRO in splits else splits[0]
-    scored = {name: value for name, rows in table.items() if (value := rows[split].rates["f1"]) is not None}
-    where = "the mean over splits" if split == MACRO else split
-    if not scored:
-        return f"On {where}, no readout finds a yes or a no in these answers."
-    low, high = min(scored, key=lambda name: scored[name]), max(scored, key=lambda name: scored[name])
-    if scored[low] == scored[high]:
-        return f"On {where}, every readout gives these answers an F1 of {printed(scored[low], DECIMALS)}."
-    return (
-        f"On {where}, the same answers have an F1 from {printed(scored[low], DECIMALS)} ({low}) to "
-        f"{printed(scored[high], DECIMALS)} ({high}): the rule that reads them is the only difference."
-    )
-
-
 def as_html(audit: Audit) -> str:
     """Return one page without outside files or scripts; every text from a file is escaped."""
     body = [
         "<h1>How these answers score, by the rule that reads them</h1>",
         f"<p><strong>{escape(headline(audit))}</strong></p>",
+        *(f"<p>{escape(line)}</p>" for line in remarks(audit) if line),
         _files_html(audit),
         *(_labels_html(audit, labels) for labels in audit.labels),
         _quirks_html(audit),
@@ -241,7 +193,7 @@ def _files_html(audit: Audit) -> str:
             f"{name}: {value}" for name, value in answers.facts.items() if not isinstance(value, Mapping)
         )
         prompt = ""
-        if pairing.wrapping:
+        if pairing.wrapping and any(pairing.wrapping):
             before, after = pairing.wrapping
             prompt = f" Around each question stood <code>{escape(repr(before))}</code> and <code>{escape(repr(after))}</code>."
         parts.append(
@@ -262,30 +214,32 @@ def _files_html(audit: Audit) -> str:
 
 
 def _labels_html(audit: Audit, labels: str) -> str:
-    """Return F1, yes-rate and unparsed by split under one label set."""
+    """Return F1 and unparsed, then the yes-rate, by split under one label set."""
     splits, table = f1_table(audit, labels)
     real = [split for split in splits if split not in AGGREGATES]
-    header = [
-        "readout",
-        *(f"F1 {split}" for split in splits),
-        *(f"yes-rate {split}" for split in real),
-        "unparsed",
-    ]
-    rows = [
+    f1 = [
         [
             name,
             *(printed(row[split].rates["f1"], DECIMALS) for split in splits),
-            *(printed(row[split].rates["yes_rate"], 3) for split in real),
-            str(_unparsed(audit, labels, name)),
+            own_text(name, row),
+            str(unparsed(row)),
+            quirk_text(row),
         ]
         for name, row in table.items()
     ]
-    rules = "; ".join(f"{name}: {rule}" for name, rule in AGGREGATES.items() if name in splits)
-    caption = (
-        f"{audit.labels[labels]} of {audit.questions.num_rows} rows have a label. "
-        f"An unparsed answer counts as wrong. {rules}"
+    yes_rates = [
+        [name, *(printed(row[split].rates["yes_rate"], 3) for split in real)] for name, row in table.items()
+    ]
+    about = [
+        f"{audit.labels[labels]} of {audit.questions.num_rows} rows have a label. An unparsed answer counts as wrong.",
+        *(f"{name}: {words}." for name, words in aggregate_words(audit, labels).items()),
+    ]
+    header = ["readout", *splits, "script’s own", "unparsed", "decided by a quirk"]
+    return (
+        f"<h2>Against {escape(labels)} labels</h2><p>{escape(' '.join(about))}</p>"
+        + _table("F1", header, f1)
+        + _table("Share of yes among the answers", ["readout", *real], yes_rates)
     )
-    return f"<h2>Against {escape(labels)} labels</h2>" + _table(caption, header, rows)
 
 
 def _quirks_html(audit: Audit) -> str:
@@ -295,7 +249,7 @@ def _quirks_html(audit: Audit) -> str:
             row.readout,
             row.labels,
             row.split,
-            *("" if row.own is None else printed(row.own[name], DECIMALS) for name in FIGURES),
+            *(_own_figure(row.own, name) for name in FIGURES),
             ", ".join(f"{flag}: {count}" for flag, count in row.flags.items()),
         ]
         for row in audit.scores
@@ -306,6 +260,13 @@ def _quirks_html(audit: Audit) -> str:
     caption = "Each script's own figures, computed as it computes them, and the rows that a quirk of its rule decided."
     header = ["script", "labels", "split", *FIGURES, "decided by a quirk"]
     return "<h2>What the scripts themselves would report</h2>" + _table(caption, header, rows)
+
+
+def _own_figure(own: Mapping[str, Fraction | None], name: str) -> str:
+    """Return one figure of a script; a script that prints others but not this one does not report it."""
+    if own[name] is None and own["accuracy"] is not None:
+        return "not reported"
+    return printed(own[name], DECIMALS)
 
 
 def _disagreement_html(audit: Audit) -> str:

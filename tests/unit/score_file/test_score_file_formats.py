@@ -15,7 +15,7 @@ from answer_files import (
 )
 
 from readout_audit.score_file.cli import _score
-from readout_audit.score_file.report import as_lines
+from readout_audit.score_file.summary import as_lines
 
 # By hand, string_parse: the dog is unparsed everywhere (a positive), the fork a false yes (adversarial), the second
 # image's dog unparsed (adversarial and popular, a negative); the rest is right. 6 positives and 6 negatives a split.

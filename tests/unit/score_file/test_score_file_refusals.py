@@ -2,6 +2,7 @@
 
 import json
 
+import openpyxl
 import pytest
 import typer
 from answer_files import (
@@ -17,6 +18,7 @@ from answer_files import (
     pope,
     said,
     vcd,
+    vlmevalkit_rows,
     write_lines,
     write_release,
 )
@@ -48,9 +50,21 @@ def edited(path, change):
 def test_fewer_answers_than_questions(tmp_path, toy):
     path = edited(vcd(tmp_path)[2], lambda rows: rows[:-1])
     text = refusal([path], toy)
-    assert (
-        "11 answers, of which 11 are about the 12 questions of random of toy" in text and "--partial" in text
+    assert text.endswith(
+        "vcd_random.jsonl: answers 11 of the 12 questions of random of toy and leaves 1 out; add the missing "
+        "answers, or say --partial to score what is there."
     )
+
+
+def test_a_question_that_was_not_asked_about_this_picture(tmp_path, toy):
+    """The question and the picture are known, together they are not: --partial would not help, so it is not named."""
+    rows = [{"image": image, "question": question, "answer": "Yes"} for image, question in SAID]
+    pictures, questions = {row["image"] for row in rows}, {row["question"] for row in rows}
+    stray = next((i, q) for q in sorted(questions) for i in sorted(pictures) if (i, q) not in SAID)
+    rows[0] |= dict(zip(("image", "question"), stray, strict=True))
+    text = refusal([write_lines(tmp_path / "x.jsonl", rows)], toy)
+    assert "x.jsonl, line 1: about no question of" in text and "--partial" not in text
+    assert f"like 1 of the {len(rows)} rows" in text
 
 
 def test_texts_alone_that_are_not_whole_and_in_order(tmp_path, toy):
@@ -229,6 +243,33 @@ def test_a_whole_release_under_a_partial_flag_is_not_a_guess_either(tmp_path, to
     text = refusal([path], toy, partial=True)
     assert "are all in adversarial of toy, popular of toy, random of toy" in text and "--split" in text
     _score([path], [toy], None, ["random"], True, None, None)
+
+
+def test_a_row_without_its_answer_does_not_make_the_label_the_answer(tmp_path, toy):
+    """VLMEvalKit's `answer` is the label: read as an answer, it would score 1.0000."""
+    rows = [dict(row) for row in vlmevalkit_rows()]
+    del rows[0]["prediction"]
+    path = write_lines(tmp_path / "x.jsonl", rows)
+    assert "x.jsonl, line 1: the key prediction is missing from a VLMEvalKit row" in refusal([path], toy)
+
+
+def test_empty_cells_at_the_end_of_a_sheets_row_are_empty_answers(tmp_path, toy):
+    book = openpyxl.Workbook()
+    rows = vlmevalkit_rows()
+    book.active.append(list(rows[0]))
+    for number, row in enumerate(rows):
+        book.active.append(list(row.values())[: 4 if number < 2 else None])
+    path = tmp_path / "m_POPE.xlsx"
+    book.save(path)
+    audit = _score([path], [toy], None, [], False, None, None)
+    assert audit.answers[0].format == "VLMEvalKit (XLSX)" and list(audit.answers[0].text[:2]) == [None, None]
+
+
+def test_lmms_evals_null_is_no_answer(tmp_path, toy):
+    samples = lmms_samples()
+    samples[0]["filtered_resps"] = [None]
+    audit = _score([write_lines(tmp_path / "x.jsonl", samples)], [toy], None, [], False, None, None)
+    assert audit.answers[0].text[0] is None
 
 
 @pytest.fixture

@@ -9,11 +9,12 @@ from fractions import Fraction
 from html.parser import HTMLParser
 
 import pytest
-from answer_files import FORMATS, SPLITS, llava, write_lines, write_release
+from answer_files import FORMATS, RELEASE, SPLITS, llava, write_lines, write_release
 
 from readout_audit.errors import AuditError
 from readout_audit.score_file.cli import _score
-from readout_audit.score_file.report import as_html, as_json, as_lines, headline, write_outputs
+from readout_audit.score_file.report import as_html, as_json, write_outputs
+from readout_audit.score_file.summary import as_lines, headline
 
 
 def run(files, questions, **options):
@@ -90,7 +91,54 @@ def test_nothing_parsed_is_undefined_not_zero(tmp_path):
 
 def test_the_headline_when_all_rules_agree(tmp_path):
     audit = run(llava(tmp_path, text=lambda split, row: row["label"]), write_release(tmp_path / "toy"))
-    assert headline(audit) == "On the mean over splits, every readout gives these answers an F1 of 1.0000."
+    assert headline(audit) == "On the mean over 3 splits, every readout gives these answers an F1 of 1.0000."
+
+
+def columns(lines, name):
+    """Return the cells of a rule's line in the terminal table."""
+    return next(line.split() for line in lines if line.split()[:1] == [name])
+
+
+def test_the_terminal_shows_each_scripts_own_figure_and_the_default_yes(audit):
+    lines = as_lines(audit)
+    # Adversarial: tp 6, fp 2, fn 0 under the official rule, and the script prints the same 12/14.
+    official = columns(lines, "pope_official")
+    assert official[1] == "0.8571" and official[4] == official[7] and official[-1] == "default_yes"
+    assert columns(lines, "string_parse")[7] == "–"
+    [head] = [line for line in lines if line.startswith("F1 against")]
+    assert "36 rows (macro: the mean of 3 splits; pooled: all 36 rows at once; distinct: each of" in head
+    assert any("script's own: F1 as the script computes it, the mean of the splits" in line for line in lines)
+
+
+def test_a_script_that_leaves_rows_out_has_another_figure_than_ours(tmp_path):
+    """One positive is answered "yes", five at length: lmms-eval finds no positive that was missed, we find five."""
+    words = iter(["yes", *["There is one, yes."] * 5])
+    rows = [
+        {
+            "image": row["image"],
+            "question": row["text"],
+            "answer": next(words) if row["label"] == "yes" else "no",
+        }
+        for row in RELEASE["random"]
+    ]
+    path = write_lines(tmp_path / "mine.jsonl", rows)
+    audit = run([path], write_release(tmp_path / "toy"), splits=["random"])
+    lines = as_lines(audit)
+    # tp 1, fp 0, five unparsed positives: ours 2/(2+5), the script's precision and recall are both 1.
+    assert columns(lines, "lmms_eval")[1:4] == ["0.2857", "1.0000", "5"]
+    page = as_html(audit)
+    assert "<td>0.2857</td><td>1.0000</td>" in page
+    assert "not reported" in page  # VLMEvalKit prints no yes-ratio
+    assert not any("mean" in line for line in lines)
+
+
+def test_undefined_under_some_rules_is_counted_and_explained(tmp_path):
+    sentence = "The picture shows many things."
+    audit = run(llava(tmp_path, text=lambda split, row: sentence), write_release(tmp_path / "toy"))
+    text = "\n".join(as_lines(audit))
+    assert "Under 5 of 7 rules it is undefined: they find neither word." in text
+    assert "script's own is undefined for repope and vcd: the script ends in a division by zero" in text
+    assert columns(as_lines(audit), "pope_official")[-2:] == ["36", "default_yes"]
 
 
 class Tags(HTMLParser):
