@@ -12,7 +12,7 @@ rule make_demo_world:
         images=directory("results/{run}/world/images"),
         questions=expand(
             "results/{{run}}/world/demo_pope_{split}.json",
-            split=["random", "popular", "adversarial"],
+            split=["random", "popular", "adversarial", "misspelt_adversarial"],
         ),
     log:
         "logs/{run}/make_demo_world.log",

@@ -3,6 +3,7 @@
 readout_matrix       <- decisions                   -> results/{run}/readout_pairs/…, results/{run}/readout_disagreements/…
 settings_audit       <- every cell's decisions and records -> results/{run}/settings_audit.parquet: the same questions
                         under other precisions and templates, and of other models
+compare_releases     <- decisions of two releases    -> results/{run}/releases.parquet, results/{run}/release_changes.{parquet,csv}
 variance_components  <- every cell's decisions      -> results/{run}/variance.parquet: what moves F1 over a balanced grid
 
 They are due where a table or figure of the run reads them.
@@ -58,6 +59,29 @@ rule settings_audit:
         code=code_digest("settings_audit"),
     script:
         "../scripts/settings_audit.py"
+
+
+rule compare_releases:
+    input:
+        first=PLAN.release_files(0),
+        second=PLAN.release_files(1),
+        # Margins stand in the decisions; the records add the exact prompts.
+        records=list(PLAN.release_records.values()),
+    output:
+        counts=f"results/{PLAN.run}/releases.parquet",
+        changed=f"results/{PLAN.run}/release_changes.parquet",
+        csv=f"results/{PLAN.run}/release_changes.csv",
+    log:
+        f"logs/{PLAN.run}/compare_releases.log",
+    benchmark:
+        f"results/{PLAN.run}/benchmarks/compare_releases.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        records=PLAN.release_records,
+        code=code_digest("compare_releases"),
+    script:
+        "../scripts/compare_releases.py"
 
 
 rule variance_components:

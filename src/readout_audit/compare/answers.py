@@ -55,15 +55,29 @@ def read_answers(run: RunFolder, cell: str) -> Answers:
         AuditError: a file cannot be read, or the source does not know which question a row is.
     """
     path = run.results / "decisions" / f"{cell}.parquet"
+    return answers_of(run.name, cell, path, run.file("records", cell))
+
+
+def answers_of(run: str, cell: str, path: Path, records: Path | None) -> Answers:
+    """Read one cell from its decision file and, where there is one, its record file.
+
+    Raises:
+        AuditError: a file cannot be read, or the source does not know which question a row is.
+    """
     decisions = read_decisions(path)
     if decisions.identity["uid"].null_count:
         raise AuditError(
             f"{path}: this source ({decisions.cell['source']}) does not know which question a row is, so nothing "
             "can be compared question by question; take a run with per-question rows."
         )
-    prompts, described = _records(run.file("records", cell))
-    facts = _facts(decisions, described, run.results / "records" / f"{cell}.manifest.json")
-    return Answers(run.name, cell, decisions, _margins(path, decisions), prompts, facts)
+    prompts, described = _records(records)
+    manifest = (
+        None
+        if records is None
+        else records.with_name(f"{records.name.removesuffix('.parquet')}.manifest.json")
+    )
+    facts = _facts(decisions, described, manifest)
+    return Answers(run, cell, decisions, _margins(path, decisions), prompts, facts)
 
 
 def _margins(path: Path, decisions: Decisions) -> dict[str, Margins]:
@@ -113,7 +127,7 @@ RECORDED = (
 """What of a record file's description is compared; the rest follows from it or is long."""
 
 
-def _facts(decisions: Decisions, described: Mapping[str, Any], manifest: Path) -> dict[str, str]:
+def _facts(decisions: Decisions, described: Mapping[str, Any], manifest: Path | None) -> dict[str, str]:
     """Return how a cell was made, as texts by dotted name."""
     known: dict[str, Any] = {**decisions.cell, "settings": decisions.metadata.get("settings") or {}}
     known["record"] = {name: described[name] for name in RECORDED if name in described}
@@ -123,7 +137,7 @@ def _facts(decisions: Decisions, described: Mapping[str, Any], manifest: Path) -
         for name, readout in decisions.metadata.get("readouts", {}).items()
     }
     known["files"] = decisions.metadata.get("files", {})
-    if manifest.is_file():
+    if manifest is not None and manifest.is_file():
         shards = (read_json(manifest, "the manifest").get("shards") or {}).values()
         for name in ("device", "host", "code"):
             known[name] = sorted({str(shard[name]) for shard in shards if shard and name in shard})

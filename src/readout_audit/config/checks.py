@@ -48,6 +48,7 @@ class Known:
     `signal_bound` those that need signals -> the kinds of file they read;
     `served_by` kinds of file that the authors' own files give, too -> "answers" (predictions) or "diagnostic";
     `corrections` those that a file may hold the answers of;
+    `release_bound` the tables and figures that compare two releases;
     `counted_models` and `counted_readouts` the models and readouts whose printed scores the project holds,
     `published_readouts` those that the published decisions are of.
     """
@@ -61,6 +62,7 @@ class Known:
     signal_bound: Mapping[str, frozenset[str]]
     served_by: Mapping[str, str]
     corrections: frozenset[str]
+    release_bound: frozenset[str]
     counted_models: frozenset[str]
     counted_readouts: frozenset[str]
     published_readouts: frozenset[str]
@@ -501,6 +503,19 @@ def check_diagnostic(config: Config, known: Known) -> Iterator[str]:
             )
 
 
+def check_release_pair(config: Config, known: Known) -> Iterator[str]:
+    """A table of what differs between releases needs two that ask about the same pictures."""
+    if Plan(config).release_pairs:
+        return
+    for key in ("tables", "figures"):
+        for name in config[key]:
+            if name in known.release_bound:
+                yield (
+                    f"{key} names {name!r}, which compares two releases of the same questions; name two in datasets, "
+                    f"such as coco-2023-10 and coco-2023-11, or remove it."
+                )
+
+
 def check_labels(config: Config, known: Known) -> Iterator[str]:
     """RePOPE re-annotates COCO's POPE only, and its files are fetched only where questions are."""
     if "repope" in config["labels"]:
@@ -536,5 +551,6 @@ CHECKS: tuple[Callable[[Config, Known], Iterator[str]], ...] = (
     check_signals,
     check_diagnostic,
     check_measured,
+    check_release_pair,
 )
 """In this order: later checks rely on the names that earlier ones have found to be known."""

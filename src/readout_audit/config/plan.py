@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -234,6 +235,22 @@ class Plan:
             for name, entry in self.predictions.items()
             if entry["holds"] == holds and tuple(entry[key] for key in about) == tuple(cell)
         }
+
+    @property
+    def release_pairs(self) -> tuple[tuple[Cell, Cell], ...]:
+        """The cells that differ in their release alone, the one that the run names first on the left.
+
+        Releases share questions where their image names mean the same pictures; printed counts have no questions.
+        """
+        if self.source == "counts":
+            return ()
+        known = self.config["known_datasets"]
+        return tuple(
+            (Cell(first, *asked), Cell(second, *asked))
+            for asked in self.asked
+            for first, second in combinations(self.config["datasets"], 2)
+            if known[first]["image_namespace"] == known[second]["image_namespace"]
+        )
 
     def signal_settings(self, wildcards: Any = None) -> str:
         """Return what signals depend on beside a model's own settings, as canonical JSON."""

@@ -38,6 +38,7 @@ def known_names() -> Known:
         },
         served_by=SERVED_BY,
         corrections=frozenset(CORRECTIONS),
+        release_bound=frozenset(name for name, entry in entries.items() if "releases" in entry.needs),
         counted_models=frozenset(number.model for number in printed),
         counted_readouts=frozenset(number.readout for number in printed),
         published_readouts=frozenset(KEYS.values()),

@@ -193,6 +193,30 @@ class Wiring(Plan):
         assert entry is not None
         return entry
 
+    # Releases
+
+    def release_files(self, side: int) -> list[str]:
+        """Return the decision files of one side of every pair of cells that differ in their release alone."""
+        cells = [pair[side] for pair in self.release_pairs]
+        return [f"results/{self.run}/decisions/{cell.path}.parquet" for cell in cells]
+
+    @property
+    def release_records(self) -> dict[str, str]:
+        """Decision file -> record file of the compared releases, where records are at hand."""
+        if self.source not in ("inference", "files"):
+            return {}
+        cells = dict.fromkeys(cell for pair in self.release_pairs for cell in pair)
+        folder = f"{self.records_folder()}/records"
+        return {
+            f"results/{self.run}/decisions/{cell.path}.parquet": f"{folder}/{cell.path}.parquet"
+            for cell in cells
+        }
+
+    @property
+    def _compared(self) -> list[str]:
+        """The file of compared releases, for a run that asks two of them."""
+        return [f"results/{self.run}/releases.parquet"] if self.release_pairs else []
+
     # Models
 
     def checkpoint_folder(self, wildcards: Wildcards) -> str:
@@ -367,6 +391,7 @@ class Wiring(Plan):
             "images": self._made_images,
             "settings_audit": [f"results/{self.run}/settings_audit.parquet"],
             "variance": [f"results/{self.run}/variance.parquet"],
+            "releases": self._compared,
         }
         return {kind: every[kind] for kind in needs if every.get(kind)}
 
@@ -454,6 +479,8 @@ class Wiring(Plan):
             "relabel": self.relabel_files,
             "carriers": self.cell_files("results/{run}/flip_carriers/{cell}.parquet") if joint else [],
             "verified": self.verified_files,
+            "releases": self._compared,
+            "release_changes": [f"results/{self.run}/release_changes.parquet"] if self._compared else [],
             "manifests": self._manifests,
         }
         return {kind: files for kind, files in sources.items() if files}

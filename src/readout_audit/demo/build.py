@@ -22,7 +22,11 @@ def image_name(number: int) -> str:
 
 
 def write_world(output: Path, count: int = EVALUATION_IMAGES) -> dict[str, list[Question]]:
-    """Write `images/`, `annotations.json` and the three question files; return the questions by split."""
+    """Write `images/`, `annotations.json` and the three question files; return the questions by split.
+
+    Beside them lies the adversarial file with the misspelling of POPE's release of October 2023, which ends every
+    question about "an" object in "imange": a second release of the same questions.
+    """
     scenes = [draw_scene("eval", number) for number in range(1, count + 1)]
     for number, scene in enumerate(scenes, start=1):
         _write_png(output / "images" / image_name(number), scene.pixels)
@@ -32,7 +36,18 @@ def write_world(output: Path, count: int = EVALUATION_IMAGES) -> dict[str, list[
     questions = build_questions(images, categories, QUESTIONS_PER_IMAGE, seed=WORLD_SEED)
     for split, rows in questions.items():
         write_pope_file(output / f"demo_pope_{split}.json", rows)
+    misspelt = [row._replace(text=misspell(row.text)) for row in questions["adversarial"]]
+    write_pope_file(output / "demo_pope_misspelt_adversarial.json", misspelt)
     return questions
+
+
+def misspell(question: str) -> str:
+    """Return a question as POPE's release of October 2023 spells it: "imange" after "an", unchanged otherwise."""
+    return (
+        question.replace("in the image?", "in the imange?")
+        if question.startswith("Is there an ")
+        else question
+    )
 
 
 def coco_annotation(scenes: list[Scene]) -> dict[str, Any]:

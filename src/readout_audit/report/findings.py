@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from readout_audit.exact import printed
 from readout_audit.gap.algebra import RATES
 from readout_audit.gap.relabel import OTHER, OWN_ALL
+from readout_audit.report import releases
 from readout_audit.report.coverage import missed, missed_sentence, missed_table, on_purpose
 from readout_audit.report.grid import Column, Grid, grid, numbers, texts
 from readout_audit.report.inputs import About, CellKey, GapKey, RunData, short_names
@@ -53,6 +54,11 @@ def topics(data: RunData) -> list[Topic]:
             "Do the splits agree with themselves?",
             "The splits share questions; does the run answer a shared question alike in each?",
             self_agreement,
+        ),
+        (
+            "Another release of the same questions",
+            "What do other spellings change: which answers, and how much of the score?",
+            other_release,
         ),
         (
             "Answers without a clear reading",
@@ -388,6 +394,19 @@ def _example_table(rows: Sequence[Mapping[str, Any]]) -> Grid:
         for row in same[:MOST_EXAMPLES]
     ]
     return grid(columns, cells, f"The first {len(cells):,} of {len(same):,} such answers")
+
+
+# Another release
+
+
+def other_release(data: RunData, names: Mapping[CellKey, str]) -> list[Finding]:
+    """Return, by cell and pair of releases, what the second one changes."""
+    findings = []
+    for pair, rows in releases.pairs(data.releases).items():
+        listed_rows = releases.examples(data.release_changes, pair, data.pair)
+        tables = (releases.counts(rows), *([listed_rows] if listed_rows is not None else []))
+        findings.append(Finding("", releases.name(pair), releases.sentences(rows, data.pair), tables))
+    return findings
 
 
 # Answers without a clear reading

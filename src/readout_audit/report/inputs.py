@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from readout_audit.compare.releases import CHANGED, RELEASES
 from readout_audit.contracts import CELL, GAP, SCORES
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table, table_metadata
@@ -58,6 +59,8 @@ class Files:
     relabel: tuple[Path, ...] = ()
     carriers: tuple[Path, ...] = ()
     verified: tuple[Path, ...] = ()
+    releases: tuple[Path, ...] = ()
+    release_changes: tuple[Path, ...] = ()
     manifests: tuple[Path, ...] = ()
 
 
@@ -177,6 +180,16 @@ class RunData:
         return _about(self.files.relabel, RELABELLED, "the table of relabelled gaps")
 
     @cached_property
+    def releases(self) -> list[dict[str, Any]]:
+        """What a second release of the same questions changes, by pair, cell, split and readout."""
+        return _plain(self.files.releases, RELEASES, "the table of compared releases")
+
+    @cached_property
+    def release_changes(self) -> list[dict[str, Any]]:
+        """Questions that are answered otherwise under the second release."""
+        return _plain(self.files.release_changes, CHANGED, "the list of answers that change with the release")
+
+    @cached_property
     def carriers(self) -> list[About]:
         """Flips by object and by image."""
         return _about(self.files.carriers, CARRIERS, "the table of flips by object and image")
@@ -209,6 +222,11 @@ def _about(paths: Sequence[Path], schema: pa.Schema, what: str) -> list[About]:
             raise AuditError(f"{path}: the metadata does not name the cell; make the file again.")
         found.append(About(cell_of(metadata["cell"]), metadata, table.to_pylist()))
     return found
+
+
+def _plain(paths: Sequence[Path], schema: pa.Schema, what: str) -> list[dict[str, Any]]:
+    """Read tables whose rows name their own cell."""
+    return [row for path in paths for row in read_table(path, schema, what).to_pylist()]
 
 
 def short_names(cells: Sequence[CellKey]) -> dict[CellKey, str]:

@@ -21,6 +21,8 @@ SEVERAL = {
     "relabel": "gaps under other labels (stage relabel)",
     "carriers": "flips by object and image (stage relabel)",
     "verified": "reports of stage verify_engine (JSON)",
+    "releases": "what a second release changes (stage compare_releases)",
+    "release_changes": "answers that change with the release (stage compare_releases)",
     "manifests": "JSON manifests, question reports, token maps; record files for their description",
 }
 """Optional inputs of any number; a section without its input says that it is not part of the run."""

@@ -45,6 +45,7 @@ SOURCES = (
     "readout_disagreements",
     "settings_audit",
     "variance",
+    "releases",
 )
 """The kinds of file a table or figure may need."""
 
@@ -99,6 +100,7 @@ class Sources:
     readout_disagreements: tuple[Path, ...] = ()
     settings_audit: Path | None = None
     variance: Path | None = None
+    releases: Path | None = None
 
 
 @dataclass(frozen=True)

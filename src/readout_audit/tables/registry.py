@@ -51,6 +51,7 @@ TABLES: dict[str, Entry] = {
     "table_readout_matrix": Entry(f"{_HERE}.table_readout_matrix", ("scores", "readout_pairs")),
     "table_disagreements": Entry(f"{_HERE}.table_disagreements", ("readout_disagreements",)),
     "table_settings_audit": Entry(f"{_HERE}.table_settings_audit", ("scores", "settings_audit")),
+    "table_releases": Entry(f"{_HERE}.table_releases", ("releases",)),
     "table_variance": Entry(f"{_HERE}.table_variance", ("variance",)),
 }
 
