@@ -102,7 +102,7 @@ def _candidate(
         ha="center",
         va="center",
         fontsize=7,
-        color=style.ink_on_tint(share),
+        color=style.INK,
         bbox={"facecolor": style.tint(share), "edgecolor": "none", "pad": 0.6} if hatch else None,
     )
 

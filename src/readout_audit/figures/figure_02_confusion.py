@@ -27,20 +27,26 @@ def draw(inputs: RunTables) -> Figure:
         for cell, labels, one in inputs.scored_splits()
         if one == split and labels == options.labels[0]
     ]
-    figure = style.new_figure(style.WIDTH, max(1.0, 0.4 + 3.1 * len(blocks)))
+    figure = style.new_figure(style.WIDTH, max(1.0, 0.3 + 3.0 * len(blocks)))
     if not blocks:
         return style.say_nothing_to_show(figure, f"No scores on split {split} in this run.")
     cells = [cell for cell, _ in blocks]
-    rows = figure.subfigures(len(blocks), 1, squeeze=False)
-    for (row,), (cell, labels) in zip(rows, blocks, strict=True):
-        row.suptitle(f"{cell_title(cell, cells)}, {split}")
-        for axes, readout in zip(row.subplots(1, 2), readouts, strict=True):
-            _draw_matrix(axes, inputs.confusion(cell, labels, split, readout))
-            axes.set_title(readout)
-    found = [inputs.confusion(*block, split, readout) for block in blocks for readout in readouts]
-    caption = CAPTION + (NEITHER if any(one.n > one.parsed for one in found if one is not None) else "")
-    rows[-1][0].supxlabel(caption, fontsize=7, color=style.GREY)
+    found = [[inputs.confusion(*block, split, readout) for readout in readouts] for block in blocks]
+    # One grid for all rows, so that the matrices of every model stand in line and have one size.
+    for row, cell, matrices in zip(figure.subplots(len(blocks), 2, squeeze=False), cells, found, strict=True):
+        for axes, readout, matrix in zip(row, readouts, matrices, strict=True):
+            _draw_matrix(axes, matrix)
+            axes.set_title(
+                f"{style.describe([cell_title(cell, cells), split], 40)}\n{_titled(readout, matrix)}"
+            )
+    neither = any(one.n > one.parsed for pair in found for one in pair if one is not None)
+    figure.supxlabel(CAPTION + (NEITHER if neither else ""), fontsize=7, color=style.GREY)
     return figure
+
+
+def _titled(readout: str, matrix: Confusion | None) -> str:
+    """Return a readout with the F1 that its matrix gives."""
+    return readout if matrix is None else f"{readout}, F1 {printed(matrix.f1, 4)}"
 
 
 def _draw_matrix(axes: Axes, confusion: Confusion | None) -> None:
@@ -96,5 +102,5 @@ def _draw_box(axes: Axes, corner: tuple[int, int], count: int, total: int, name:
         ha="center",
         va="center",
         linespacing=1.4,
-        color=style.ink_on_tint(share),
+        color=style.INK,
     )

@@ -9,8 +9,11 @@ from matplotlib.figure import Figure
 
 from readout_audit.figures import style
 from readout_audit.tables.inputs import RunTables
-from readout_audit.tables.table_10_encodings import printed_encodings
+from readout_audit.tables.table_10_encodings import printed_encodings, printed_vocabulary
 from readout_audit.tables.vocabulary import FORMS, FROM_PAPER, FROM_VOCABULARY
+
+LOOKED_UP = f"{FROM_PAPER}, looked up as pieces"
+"""Table 5 names the id of every piece in the vocabulary, which is not what encoding its text gives."""
 
 
 class Encoding(NamedTuple):
@@ -30,13 +33,16 @@ def draw(inputs: RunTables) -> Figure:
         return style.say_nothing_to_show(figure, "No tokenizer was at hand, and no map of one is printed.")
     rows = math.ceil(len(found) / 2)
     figure = style.new_figure(style.WIDTH, 0.4 + 3.3 * rows)
-    panels = figure.subplots(rows, 2, squeeze=False).flatten()
-    for axes, encoding in zip(panels, found, strict=False):
+    spec = figure.add_gridspec(rows, 4)
+    for index, encoding in enumerate(found):
+        # Two to a row; one left over stands in the middle of its row.
+        start = 1 if index == len(found) - 1 and index % 2 == 0 else 2 * (index % 2)
+        axes = figure.add_subplot(spec[index // 2, start : start + 2])
         _draw_panel(axes, encoding)
-    for axes in panels:
         axes.set_axis_off()
     figure.supxlabel(
-        "Solid: the form is one token, and the one-token rule keeps its id (heavy frame). Dashed: several tokens.",
+        "Solid: the form is one token. Dashed: several tokens. Heavy frame: the one-token rule keeps the id. Looked up "
+        "as\npieces: ids of the vocabulary's own pieces; encoding a text may give others, so none is framed.",
         fontsize=7,
         color=style.GREY,
     )
@@ -44,7 +50,7 @@ def draw(inputs: RunTables) -> Figure:
 
 
 def _encodings(inputs: RunTables) -> list[Encoding]:
-    """Return the maps of the run's tokenizers, then printed ones of other models."""
+    """Return the maps of the run's tokenizers, then printed ones of other models: Table 5 first, then Table 10."""
     found = [
         Encoding(
             model,
@@ -54,17 +60,21 @@ def _encodings(inputs: RunTables) -> list[Encoding]:
         )
         for model, token_map in inputs.token_maps.items()
     ]
-    printed: dict[str, dict[str, list[int]]] = {}
-    for model, form, ids in printed_encodings(inputs.sources.claims):
-        if model not in inputs.token_maps and form in FORMS:
-            printed.setdefault(model, {})[form] = ids
-    return found + [Encoding(model, FROM_PAPER, ids, {}) for model, ids in printed.items()]
+    claims = inputs.sources.claims
+    for source, maps in ((LOOKED_UP, printed_vocabulary(claims)), (FROM_PAPER, printed_encodings(claims))):
+        printed: dict[str, dict[str, list[int]]] = {}
+        for model, form, ids in maps:
+            if model not in inputs.token_maps and form in FORMS:
+                printed.setdefault(model, {})[form] = ids
+        found += [Encoding(model, source, ids, {}) for model, ids in printed.items()]
+    return found
 
 
 def _draw_panel(axes: Axes, encoding: Encoding) -> None:
     """Draw forms on the left, ids on the right, a line for each use of an id."""
     tokens = list(dict.fromkeys(token for ids in encoding.ids.values() for token in ids))
-    kept = {ids[0] for ids in encoding.ids.values() if len(ids) == 1}
+    looked_up = encoding.source == LOOKED_UP
+    kept = {ids[0] for ids in encoding.ids.values() if len(ids) == 1 and not looked_up}
     forms = list(encoding.ids)
     left = {form: _height(index, len(forms)) for index, form in enumerate(forms)}
     right = {token: _height(index, len(tokens)) for index, token in enumerate(tokens)}

@@ -157,7 +157,7 @@ def _draw_share(axes: Axes, place: tuple[int, int], differing: Differing | None,
         ha="center",
         va="center",
         fontsize=7 if few else 4.5,
-        color=style.ink_on_tint(ground),
+        color=style.INK,
     )
 
 

@@ -108,24 +108,25 @@ def say_nothing_to_show(figure: Figure, why: str) -> Figure:
 
 
 def tint(share: float) -> tuple[float, float, float]:
-    """Return the colour of a share from 0 to 1: from nearly white to dark blue, lightness falling evenly."""
-    light, dark = to_rgb("#F2F6FA"), to_rgb(MARKS[0].colour)
+    """Return the colour of a share from 0 to 1: from nearly white to mid blue, lightness falling evenly.
+
+    It ends where ink still stands at 7 to 1 on it (WCAG AAA), so no text on a tint is hard to read.
+    """
+    light, dark = to_rgb("#F5F8FB"), to_rgb("#86AFD0")
     red, green, blue = (a + (b - a) * share for a, b in zip(light, dark, strict=True))
     return red, green, blue
-
-
-def ink_on_tint(share: float) -> str:
-    """Return the text colour, white or ink, of the higher contrast on `tint(share)`."""
-    ground = luminance(tint(share))
-    on_white = (luminance((1, 1, 1)) + 0.05) / (ground + 0.05)
-    on_ink = (ground + 0.05) / (luminance(to_rgb(INK)) + 0.05)
-    return "white" if on_white > on_ink else INK
 
 
 def luminance(colour: tuple[float, float, float]) -> float:
     """Return the relative luminance of an sRGB colour (WCAG 2), from 0 for black to 1 for white."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: tuple[float, float, float], other: tuple[float, float, float]) -> float:
+    """Return the contrast ratio of two colours (WCAG 2), from 1 to 21."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def thousands(value: float) -> str:

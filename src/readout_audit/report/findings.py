@@ -11,6 +11,7 @@ from readout_audit.report import releases
 from readout_audit.report.coverage import missed, missed_sentence, missed_table, on_purpose
 from readout_audit.report.grid import Column, Grid, grid, numbers, texts
 from readout_audit.report.inputs import About, CellKey, GapKey, RunData, short_names
+from readout_audit.report.relabelled import fraction_of, relabelled_gaps
 from readout_audit.report.summary import label_words
 from readout_audit.report.text import listed, of, percent, points
 from readout_audit.scores.self_agreement import DIFFERENT, WORDINGS
@@ -163,7 +164,7 @@ def corrected_labels(data: RunData, names: Mapping[CellKey, str]) -> list[Findin
     for about in data.relabelled:
         for labels in dict.fromkeys(row["labels"] for row in about.rows):
             rows = [row for row in about.rows if row["labels"] == labels]
-            tables = (_relabelled_gaps(rows, data.splits), _relabelled_f1s(rows, data.splits))
+            tables = (relabelled_gaps(rows, data.splits), _relabelled_f1s(rows, data.splits))
             sentences = (
                 *_times(rows, labels, data.splits),
                 *_directions(rows, data.splits),
@@ -171,25 +172,6 @@ def corrected_labels(data: RunData, names: Mapping[CellKey, str]) -> list[Findin
             )
             findings.append(Finding(labels, _name(names, about.cell), sentences, tables))
     return findings
-
-
-def _fraction(row: Mapping[str, Any], name: str) -> Fraction | None:
-    """Return an exact value of a relabelled row."""
-    numerator, denominator = row[f"{name}_numerator"], row[f"{name}_denominator"]
-    return Fraction(numerator, denominator) if denominator else None
-
-
-def _relabelled_gaps(rows: Sequence[Mapping[str, Any]], splits: Sequence[str]) -> Grid:
-    """Return the gap in points, one row per choice, one column per split."""
-    there = [split for split in splits if any(row["split"] == split for row in rows)]
-    by_key = {(row["choice"], row["split"]): row for row in rows}
-    choices = list(dict.fromkeys(row["choice"] for row in rows))
-    cells = [
-        [choice, *(points(_fraction(by_key[choice, split], "gap")) for split in there)] for choice in choices
-    ]
-    pair = (rows[0]["readout_from"], rows[0]["readout_to"])
-    caption = f"Gap in F1 points, {pair[0]} minus {pair[1]}"
-    return grid((Column("labels and rows", "long"), *numbers(*there)), cells, caption)
 
 
 def _relabelled_f1s(rows: Sequence[Mapping[str, Any]], splits: Sequence[str]) -> Grid:
@@ -205,7 +187,7 @@ def _relabelled_f1s(rows: Sequence[Mapping[str, Any]], splits: Sequence[str]) ->
     cells = [
         [
             *(row["split"], row["choice"], f"{row['n']:,}", f"{row['positives']:,}"),
-            *(printed(_fraction(row, name), 4) for name in ("f1_from", "f1_to")),
+            *(printed(fraction_of(row, name), 4) for name in ("f1_from", "f1_to")),
         ]
         for row in chosen
     ]
@@ -214,7 +196,7 @@ def _relabelled_f1s(rows: Sequence[Mapping[str, Any]], splits: Sequence[str]) ->
 
 def _times(rows: Sequence[Mapping[str, Any]], labels: str, splits: Sequence[str]) -> list[str]:
     """Say how many times larger the gap is under the other labels."""
-    gaps = {(row["choice"], row["split"]): _fraction(row, "gap") for row in rows}
+    gaps = {(row["choice"], row["split"]): fraction_of(row, "gap") for row in rows}
     known = [
         (split, own, other)
         for split in splits
@@ -236,8 +218,8 @@ def _directions(rows: Sequence[Mapping[str, Any]], splits: Sequence[str]) -> lis
         own, other = by_key.get((OWN_ALL, split)), by_key.get((OTHER, split))
         if own is not None and other is not None:
             moves = [
-                f"F1 under {own[f'readout_{side}']} goes from {printed(_fraction(own, f'f1_{side}'), 4)} "
-                f"to {printed(_fraction(other, f'f1_{side}'), 4)}"
+                f"F1 under {own[f'readout_{side}']} goes from {printed(fraction_of(own, f'f1_{side}'), 4)} "
+                f"to {printed(fraction_of(other, f'f1_{side}'), 4)}"
                 for side in ("from", "to")
             ]
             return [f"On {split}, {listed(moves)}."]

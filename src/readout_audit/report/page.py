@@ -28,8 +28,8 @@ from readout_audit.report.manifests import (
 from readout_audit.report.markdown_tables import read_markdown_table
 from readout_audit.report.pictures import read_picture
 from readout_audit.report.statement import statements
-from readout_audit.report.summary import headlines, overview
-from readout_audit.report.text import visible
+from readout_audit.report.summary import headlines, in_words, overview
+from readout_audit.report.text import listed, visible
 from readout_audit.report.verified import verified
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -47,7 +47,7 @@ def build_page(run: str, data: RunData) -> str:
     return render(
         run=run,
         version=__version__,
-        pair=data.pair,
+        pair_words=listed([in_words(name) for name in data.pair]),
         warnings=warnings(data),
         overview=overview(data),
         headlines=headlines(data),

@@ -10,6 +10,7 @@ from readout_audit.exact import printed
 from readout_audit.report.charts import Chart, Pair, dumbbells
 from readout_audit.report.grid import Column, Grid, grid, numbers, texts, without_constant
 from readout_audit.report.inputs import CellKey, GapKey, GapValue, RunData, short_names
+from readout_audit.report.relabelled import relabelled_gaps
 from readout_audit.report.text import listed, of, points, quoted
 from readout_audit.scores.blocks import ALL
 from readout_audit.scores.confusion import Confusion
@@ -52,12 +53,17 @@ class Compared(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """The result of one cell in sentences, a table and a picture."""
+    """The result of one cell in sentences, a table and a picture.
+
+    Attributes:
+        relabelled: the gap under five choices of labels and rows, by further label set.
+    """
 
     name: str
     sentences: tuple[str, ...]
     table: Grid | None
     chart: Chart | None
+    relabelled: tuple[Grid, ...] = ()
 
 
 def headlines(data: RunData) -> list[Headline]:
@@ -98,7 +104,18 @@ def headline(data: RunData, cell: CellKey, name: str) -> Headline:
         *first_tokens(data.decisions.get(cell), data.pair),
         *(sentence for other in others for sentence in _other_labels(own, other)),
     ]
-    return Headline(name, tuple(sentences), _table(rows, data.pair), _chart(rows, data.pair))
+    return Headline(
+        name, tuple(sentences), _table(rows, data.pair), _chart(rows, data.pair), _relabelled(data, cell)
+    )
+
+
+def _relabelled(data: RunData, cell: CellKey) -> tuple[Grid, ...]:
+    """Return the gap of a cell under every choice of labels and rows, one table per further label set."""
+    rows = [row for about in data.relabelled if about.cell == cell for row in about.rows]
+    sets = dict.fromkeys(row["labels"] for row in rows)
+    return tuple(
+        relabelled_gaps([row for row in rows if row["labels"] == labels], data.splits) for labels in sets
+    )
 
 
 def compare(data: RunData, cell: CellKey, labels: str) -> list[Compared]:
@@ -266,7 +283,8 @@ def _other_labels(own: Sequence[Compared], other: Sequence[Compared]) -> list[st
         times = listed([printed(gap / before, 1) for _, gap, before in known])
         sentence += f": {times} times the gap against the release's own labels"
     return [
-        f"{sentence}. Which rows are kept and how many are positive has a part in that; see the findings."
+        f"{sentence}. Which rows are kept and how many are positive has a part in that: the last table below takes "
+        "the steps one by one."
     ]
 
 

@@ -7,6 +7,7 @@ from readout_audit.tables.inputs import CellKey, RunTables
 NOT_RECORDED = "not recorded"
 """In place of a piece that the source does not name."""
 ALL, NO_TOKEN = "all", "no first token"
+NOT_READ = "never"
 
 
 def build(inputs: RunTables) -> Table:
@@ -47,8 +48,8 @@ def _rows(tokens: FirstTokens, splits: list[str]) -> list[tuple[Cell, ...]]:
                 *tokens.cell,
                 token,
                 tokens.pieces.get(token) or NOT_RECORDED,
-                f"as {side}" if side else "no",
-                f"as {side}" if side and token in tokens.narrow else "no",
+                f"as {side}" if side else NOT_READ,
+                f"as {side}" if side and token in tokens.narrow else NOT_READ,
                 *_counts(
                     [tokens.counts[split][token] if split in tokens.counts else None for split in splits]
                 ),
@@ -56,7 +57,7 @@ def _rows(tokens: FirstTokens, splits: list[str]) -> list[tuple[Cell, ...]]:
         )
     missing = [tokens.unknown(split) if split in tokens.counts else None for split in splits]
     if any(missing):
-        rows.append((*tokens.cell, "none", NO_TOKEN, "no", "no", *_counts(missing)))
+        rows.append((*tokens.cell, "none", NO_TOKEN, NOT_READ, NOT_READ, *_counts(missing)))
     rows.append((*tokens.cell, ALL, ALL, "-", "-", *_counts([tokens.n.get(split) for split in splits])))
     return rows
 

@@ -59,3 +59,13 @@ def printed_encodings(claims: Path | None) -> list[tuple[str, str, list[int]]]:
         (number.model, number.quantity.partition(":")[2], [int(token) for token in number.printed.split(",")])
         for number in select(read_numbers(claims), kind="encode")
     ]
+
+
+def printed_vocabulary(claims: Path | None) -> list[tuple[str, str, list[int]]]:
+    """Return (model, form, ids) of the printed look-up of pieces (Table 5); empty without published numbers."""
+    if claims is None:
+        return []
+    return [
+        (number.model, number.quantity.partition(":")[2], [number.as_count])
+        for number in select(read_numbers(claims), kind="vocabulary")
+    ]

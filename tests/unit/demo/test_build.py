@@ -36,7 +36,8 @@ def test_the_same_bytes_every_time(world, tmp_path):
 def test_what_is_written(world):
     assert EVALUATION_IMAGES == 200
     names = {f"images/{image_name(number)}" for number in range(1, COUNT + 1)}
-    assert set(files(world)) == names | {"annotations.json"} | {f"demo_pope_{split}.json" for split in SPLITS}
+    questions = {f"demo_pope_{split}.json" for split in (*SPLITS, "misspelt_adversarial")}
+    assert set(files(world)) == names | {"annotations.json"} | questions
     assert image_name(1) == "DEMO_eval_000000000001.png"
 
 
@@ -65,3 +66,14 @@ def test_questions_agree_with_the_annotation(world):
             (image_name(number), label): 3 for number in range(1, COUNT + 1) for label in ("yes", "no")
         }
         assert all((row.object in present[row.image]) == (row.label == "yes") for row in rows)
+
+
+def test_the_misspelt_release_asks_the_same_in_other_words(world):
+    spelt, misspelt = (
+        [json.loads(line) for line in (world / f"demo_pope_{name}.json").read_text().splitlines()]
+        for name in ("adversarial", "misspelt_adversarial")
+    )
+    differing = [(one, other) for one, other in zip(spelt, misspelt, strict=True) if one != other]
+    assert differing and len(differing) == sum(one["text"].startswith("Is there an ") for one in spelt)
+    for one, other in differing:
+        assert other == one | {"text": one["text"].replace("image?", "imange?")}

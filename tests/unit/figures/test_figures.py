@@ -74,7 +74,8 @@ def test_figure_2_shows_the_papers_counts(tmp_path):
         assert box in shown
     for box in ("TP\n1,174\n78.3%", "FP\n182\n12.1%", "FN\n326\n21.7%", "TN\n1,318\n87.9%"):
         assert box in shown
-    assert {TWO, EIGHT, "llava-1.5-7b, adversarial", "read as", "label"} <= set(shown)
+    title = "llava-1.5-7b · adversarial"
+    assert {f"{title}\n{TWO}, F1 0.7608", f"{title}\n{EIGHT}, F1 0.8221", "read as", "label"} <= set(shown)
 
 
 def test_figure_2_shows_what_is_neither(tmp_path):
@@ -273,10 +274,37 @@ def test_neighbouring_marks_differ_in_lightness_and_in_every_other_way():
 
 @pytest.mark.parametrize("share", [0, 0.25, 0.5, 0.56, 0.75, 1])
 def test_text_on_a_tint_is_readable(share):
-    ground = style.luminance(style.tint(share))
-    text = style.luminance(to_rgb(style.ink_on_tint(share)))
-    low, high = sorted((ground, text))
-    assert (high + 0.05) / (low + 0.05) > 4
+    assert style.contrast(style.tint(share), to_rgb(style.INK)) > 7
+
+
+def test_tints_fall_in_lightness_far_enough_to_be_told_apart_in_grey():
+    lightness = [style.luminance(style.tint(step / 10)) for step in range(11)]
+    assert lightness == sorted(lightness, reverse=True)
+    assert style.contrast(style.tint(0), style.tint(1)) > 2
+
+
+def test_matrices_of_several_models_stand_in_one_grid(tmp_path):
+    """A model with answers that are neither yes nor no has a third column, and no other size."""
+    other = LLAVA._replace(model="another")
+    unclear = score_row(other, "pope", "adversarial", EIGHT, tp=1, fp=0, tn=1, fn=0, unparsed_pos=1)
+    rows = [*paper_scores(), *paper_scores(other), unclear]
+    rows = [row for row in rows if row is unclear or (row["model"], row["readout"]) != ("another", EIGHT)]
+    figure = drawn("figure_02_confusion", run_of(scores=write_scores(tmp_path, rows)))
+    figure.canvas.draw()
+    sizes = {
+        (axes.get_subplotspec().get_topmost_subplotspec().get_gridspec().get_geometry())
+        for axes in figure.axes
+    }
+    assert sizes == {(2, 2)}
+    assert "legacy_8tok, F1 0.8221" in "\n".join(texts(figure))
+
+
+def test_figure_10_of_printed_numbers_shows_both_vocabularies_and_no_empty_panel(root):
+    figure = drawn("figure_10_encodings", run_of(claims=root / "resources/paper/numbers.csv"))
+    titles = [axes.get_title() for axes in figure.axes]
+    assert [title.partition(" ")[0] for title in titles] == ["llava-1.5-7b", "llava-1.6-mistral-7b"]
+    assert "looked up as pieces" in titles[0] and "8 forms, 8 ids" in titles[0]
+    assert "8 forms, 5 ids" in titles[1]
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_table_1_counts_published_rows(published):
     }
     assert found[("3869",)]["piece"] == "▁Yes"
     read = {token[0]: (row[f"read by {EIGHT}"], row[f"read by {TWO}"]) for token, row in found.items()}
-    assert read["3869"] == ("as yes", "no")
+    assert read["3869"] == ("as yes", "never")
     assert read["1217"] == ("as no", "as no")
 
 
