@@ -249,6 +249,15 @@ def test_page_of_the_published_decisions(published_page: Page):
         assert said in text
 
 
+def test_the_five_relabelled_gaps_stand_in_the_headline(published_page: Page):
+    headline = published_page.text.partition("Published numbers, each with a verdict")[0]
+    for said in (
+        "own labels, all rows 3.15 5.37 6.13",
+        "other labels, rates at 50% positives 7.33 8.63 9.70",
+    ):
+        assert said in headline
+
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
     "--headless",
