@@ -17,12 +17,16 @@ from readout_audit.fileio import canonical_json, sha256_text
 
 
 class KnownFile(NamedTuple):
-    """One file of a release: what it is, and the two hashes it is recognised by (None where not known)."""
+    """One file of a release: what it is, the two hashes it is recognised by, and its images' name space.
+
+    None where not known.
+    """
 
     release: str
     split: str
     sha256: str | None
     content_sha256: str | None
+    image_namespace: str | None = None
 
     @property
     def name(self) -> str:
@@ -44,7 +48,13 @@ def known_files(config: Mapping[str, Any]) -> list[KnownFile]:
     """List the files of `known_datasets` and `known_labels` (config/datasets.yaml), sorted."""
     releases = {**(config.get("known_datasets") or {}), **(config.get("known_labels") or {})}
     return [
-        KnownFile(release, split, entry.get("sha256"), entry.get("content_sha256"))
+        KnownFile(
+            release,
+            split,
+            entry.get("sha256"),
+            entry.get("content_sha256"),
+            releases[release].get("image_namespace"),
+        )
         for release in sorted(releases)
         for split, entry in sorted(releases[release]["splits"].items())
     ]

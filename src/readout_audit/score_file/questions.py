@@ -44,6 +44,7 @@ class SplitFile(NamedTuple):
         recognised: whether `releases` come from the list of known releases.
         rows: its questions.
         keys: (image, question) of each row.
+        namespace: name space of its images, where it is known: the same names mean other questions elsewhere.
     """
 
     path: Path
@@ -52,6 +53,7 @@ class SplitFile(NamedTuple):
     recognised: bool
     rows: tuple[QuestionRow, ...]
     keys: tuple[Key, ...]
+    namespace: str | None = None
 
     @property
     def name(self) -> str:
@@ -125,7 +127,9 @@ def _split_files(path: Path, known: Sequence[KnownFile]) -> list[SplitFile]:
     splits = {file.split for file in found}
     split = splits.pop() if len(splits) == 1 else split_of_name(path)
     releases = frozenset(file.release for file in found) or frozenset({path.resolve().parent.name})
-    return [_split_file(path, split, releases, bool(found), rows)]
+    spaces = {file.image_namespace for file in found}
+    namespace = spaces.pop() if len(spaces) == 1 else None
+    return [_split_file(path, split, releases, bool(found), rows)._replace(namespace=namespace)]
 
 
 def _split_file(

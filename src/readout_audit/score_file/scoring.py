@@ -108,6 +108,7 @@ def audit(pairs: Sequence[tuple[Answers, Pairing]], repope: Sequence[SplitFile])
     chosen = [sorted(rows) for _, pairing in pairs for rows in pairing.rows]
     questions = question_table(files, chosen, release_name(releases))
     records, meta = _records(pairs, questions)
+    _check_namespace(files, repope)
     sets = _label_sets(questions, repope)
     decided, unavailable = _decide(pairs, records, meta)
     rows: list[ScoreRow] = []
@@ -171,6 +172,21 @@ def _label_sets(questions: pa.Table, repope: Sequence[SplitFile]) -> list[LabelS
             )
         sets.append(LabelSet(REPOPE, codes, {}))
     return sets
+
+
+def _check_namespace(files: Sequence[SplitFile], repope: Sequence[SplitFile]) -> None:
+    """Refuse labels of another name space: POPE over A-OKVQA asks about COCO's pictures under labels of its own."""
+    asked, labelled = ({one.namespace for one in some} - {None} for some in (files, repope))
+    if asked and labelled and not asked & labelled:
+        raise AuditError(
+            f"{repope[0].path}: these labels are of questions about {_one(labelled)}, and the answers are to questions "
+            f"about {_one(asked)}; leave --repope out."
+        )
+
+
+def _one(names: set[str | None]) -> str:
+    """Return names in one phrase."""
+    return " and ".join(sorted(name for name in names if name))
 
 
 def _labels_by_object(files: Sequence[SplitFile]) -> dict[tuple[str, str | None], str]:

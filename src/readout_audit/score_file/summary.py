@@ -61,7 +61,11 @@ def aggregate_words(audit: Audit, labels: str) -> dict[str, str]:
     """Return what each aggregate of a label set is over, with its number of rows."""
     splits, table = f1_table(audit, labels)
     rows = next(iter(table.values()))
-    n = {split: rows[split].counts["n"] for split in splits}
+    # A rule under which the splits answer one question differently has no distinct row; another may.
+    n = {
+        split: next((count for one in table.values() if (count := one[split].counts["n"])), None)
+        for split in splits
+    }
     return {
         name: words
         for name, words in (
@@ -136,9 +140,11 @@ def headline(audit: Audit) -> str:
     where = f"the mean over {len(splits) - len(AGGREGATES)} splits" if split == MACRO else split
     if not scored:
         return f"On {where}, F1 is undefined under all {len(table)} rules: none finds a yes or a no in these answers."
-    missing = len(table) - len(scored)
+    missing = [name for name in table if name not in scored]
     more = (
-        f" Under {missing} of {len(table)} rules it is undefined: they find neither word." if missing else ""
+        f" Under {len(missing)} of {len(table)} rules it is undefined, since they find neither word: {_listed(missing)}."
+        if missing
+        else ""
     )
     low, high = min(scored, key=lambda name: scored[name]), max(scored, key=lambda name: scored[name])
     if scored[low] == scored[high]:

@@ -136,7 +136,7 @@ def test_undefined_under_some_rules_is_counted_and_explained(tmp_path):
     sentence = "The picture shows many things."
     audit = run(llava(tmp_path, text=lambda split, row: sentence), write_release(tmp_path / "toy"))
     text = "\n".join(as_lines(audit))
-    assert "Under 5 of 7 rules it is undefined: they find neither word." in text
+    assert "Under 5 of 7 rules it is undefined, since they find neither word: string_parse, " in text
     assert "script's own is undefined for repope and vcd: the script ends in a division by zero" in text
     assert columns(as_lines(audit), "pope_official")[-2:] == ["36", "default_yes"]
 
@@ -199,6 +199,7 @@ def test_nine_thousand_answers_take_under_two_seconds(pope, shared, tmp_path):
     write_outputs(audit, tmp_path / "out")
     assert time.process_time() - start < 2
     assert audit.labels == {"pope": 9000, "repope": 8185} and audit.release == "coco-2023-11"
+    assert "distinct: each of 5127 different questions once" in "\n".join(as_lines(audit))
 
 
 def test_may_2023_answers_are_never_scored_against_the_current_release(pope, tmp_path):
@@ -213,6 +214,33 @@ def test_may_2023_answers_are_never_scored_against_the_current_release(pope, tmp
     audit = run([path], [pope / "coco-2023-05", pope / "coco-2023-11"])  # both given: the right one is found
     assert audit.release == "coco-2023-05"
     assert all(row.rates["accuracy"] == 1 for row in audit.scores if row.readout == "pope_official")
+
+
+def test_repope_joins_an_old_release_by_object_not_by_id(shared, pope, tmp_path):
+    # By id 1,361 of 2,693 would be right. Of the 2,910 questions 2,687 have a label in RePOPE; 2,543 are the same.
+    rows = [
+        {"question_id": r["question_id"], "prompt": r["text"], "text": r["label"]}
+        for r in real(pope, "coco-2023-05", "random")
+    ]
+    path = write_lines(tmp_path / "a.jsonl", rows)
+    audit = run([path], pope / "coco-2023-05", repope=shared / "mirror" / "repope")
+    [found] = [row for row in audit.scores if (row.labels, row.readout) == ("repope", "string_parse")]
+    assert (found.counts["n"], found.rates["accuracy"]) == (2687, Fraction(2543, 2687))
+
+
+def test_labels_of_coco_say_nothing_about_a_okvqas_questions(shared, pope, tmp_path):
+    """Both are about COCO's pictures and 30 questions are alike, one with opposite labels."""
+    file = pope / "aokvqa-seem" / "aokvqa_pope_seem_random.json"
+    rows = json.loads(file.read_text()) if file.read_text().lstrip().startswith("[") else [
+        json.loads(line) for line in file.read_text().splitlines() if line.strip()
+    ]  # fmt: skip
+    answers = [{"image": r["image"], "question": r["text"], "answer": r["label"]} for r in rows]
+    path = write_lines(tmp_path / "a.jsonl", answers)
+    assert run([path], pope / "aokvqa-seem").release == "aokvqa-seem"
+    with pytest.raises(
+        AuditError, match="questions about coco, and the answers are to questions about aokvqa"
+    ):
+        run([path], pope / "aokvqa-seem", repope=shared / "mirror" / "repope")
 
 
 def test_published_decisions_and_repope(shared, pope):
