@@ -37,35 +37,77 @@ def variance_table(
 
     Args:
         cells: of one run and one source, with the same label sets.
-        readouts: the levels of the readout.
+        readouts: the levels of the readout; one that has no F1 somewhere in a scope is left out of its grid and
+            named in the metadata.
         resamples: bootstrap samples over images; 0 leaves the intervals empty.
         seed: of that draw, the scores'.
 
     Raises:
-        AuditError: there is no cell, or the grid is not balanced.
+        AuditError: there is no cell, no readout has an F1 everywhere, or a combination of settings is missing.
     """
     if not cells:
         raise AuditError("variance components: there are no decision files.")
-    models = list(dict.fromkeys(cell.decisions.cell["model"] for cell in cells))
-    scopes = [[model] for model in models] + ([models] if len(models) > 1 else [])
+    scopes = _scopes(cells)
+    splits = list(dict.fromkeys(split for cell in cells for split in cell.decisions.splits))
+    everywhere = [(labels, split) for labels in cells[0].label_sets for split in splits]
+    left_out = {
+        name: _without_f1([cells[place] for place in places], readouts, everywhere)
+        for name, places in scopes.items()
+    }
     rows: list[dict[str, Any]] = []
     levels: dict[str, Any] = {}
-    for labels in cells[0].label_sets:
-        for split in dict.fromkeys(split for cell in cells for split in cell.decisions.splits):
-            drawn = draw(cells, labels, split, resamples, seed)
-            for scope in scopes:
-                places = [i for i, cell in enumerate(cells) if cell.decisions.cell["model"] in scope]
-                name = scope[0] if len(scope) == 1 else ALL_MODELS
-                found, grid = _decompose(cells, places, readouts, (labels, split), drawn)
-                rows += [{"labels": labels, "split": split, "scope": name} | row for row in found]
-                levels[name] = dict(zip(grid.factors, grid.levels, strict=True))
+    for labels, split in everywhere:
+        drawn = draw(cells, labels, split, resamples, seed)
+        for name, places in scopes.items():
+            kept = [readout for readout in readouts if readout not in left_out[name]]
+            found, grid = _decompose(cells, places, kept, (labels, split), drawn)
+            rows += [{"labels": labels, "split": split, "scope": name} | row for row in found]
+            levels[name] = dict(zip(grid.factors, grid.levels, strict=True))
     notes = {
         "schema": 1,
         "method": METHOD,
         "levels": levels,
+        "left_out": left_out,
         "bootstrap": {"unit": "image", "resamples": resamples, "seed": seed},
     }
     return pa.Table.from_pylist(rows, schema=VARIANCE), notes
+
+
+def _scopes(cells: Sequence[Asked]) -> dict[str, list[int]]:
+    """Return the places of each model's cells by its name, and of all models' in the settings that all were asked in."""
+    by_model: dict[str, dict[Key, int]] = {}
+    for place, cell in enumerate(cells):
+        model, *settings = _settings(cell)
+        by_model.setdefault(model, {})[tuple(settings)] = place
+    scopes = {model: list(places.values()) for model, places in by_model.items()}
+    shared = set.intersection(*(set(places) for places in by_model.values()))
+    if len(by_model) > 1 and shared:
+        every = (place for places in by_model.values() for key, place in places.items() if key in shared)
+        scopes[ALL_MODELS] = sorted(every)
+    return scopes
+
+
+def _without_f1(
+    cells: Sequence[Asked], readouts: Sequence[str], everywhere: Sequence[tuple[str, str]]
+) -> dict[str, str]:
+    """Return the readouts that have no F1 in some cell, each with the first such place.
+
+    Raises:
+        AuditError: that is all of them.
+    """
+    found: dict[str, str] = {}
+    for readout in readouts:
+        for cell in cells:
+            for labels, split in everywhere:
+                if not cell.has(readout, split) or cell.confusion(labels, split, readout).f1 is None:
+                    found.setdefault(readout, f"no F1 on {split} for {cell.name}")
+    if len(found) == len(readouts):
+        readout, why = next(iter(found.items()))
+        raise AuditError(
+            f"variance components: no readout has an F1 in every cell of the grid ({readout}: {why}); give other "
+            "readouts or fewer cells."
+        )
+    return found
 
 
 def _decompose(

@@ -17,8 +17,11 @@ from readout_audit.tables.common import hardest_split
 from readout_audit.tables.inputs import RunTables
 from readout_audit.tables.table_08_corrections import baseline_matrix, matrix_of, strength_text
 
-_AROUND = ((6, 4), (-6, -4), (6, -4), (-6, 4))
-"""Where a point's number stands, in points: in turn, so that neighbours' numbers part."""
+_PANEL = (120.0, 150.0)
+"""About the width and height of a panel of (b) in points, to tell which numbers would overlap."""
+
+_NUMBER = (10.0, 8.0)
+"""About the room a number takes, in points."""
 
 LOOKS = {"F.1": 0, "code": 1}
 FAMILIES = {"F.1": "as in Appendix F.1", "code": "as in the authors' code"}
@@ -166,30 +169,68 @@ def _draw_plane(
         xs.append(float(start.recall))
         ys.append(float(start.precision))
         axes.plot([xs[-1]], [ys[-1]], marker="*", color=style.INK, markersize=10, linestyle="none", zorder=4)
-    for place, point in shown:
+    for _, point in shown:
         look = style.mark(LOOKS[point.family])
-        at = (point.recall or 0.0, point.precision or 0.0)
-        axes.plot(*at, marker=look.marker, color=look.colour, markersize=4)
+        axes.plot(
+            point.recall or 0.0, point.precision or 0.0, marker=look.marker, color=look.colour, markersize=4
+        )
+    if xs:
+        _frame(axes, xs, ys)
+        _number(axes, [(place, p.recall or 0.0, p.precision or 0.0) for place, p in shown], (xs[-1], ys[-1]))
+    axes.set_xlabel("recall")
+
+
+def _number(axes: Axes, shown: Sequence[tuple[int, float, float]], start: tuple[float, float]) -> None:
+    """Write each point's number beside it where there is room, a line leading to one that had to move away."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+
+    def in_points(x: float, y: float) -> tuple[float, float]:
+        return (x - left) / (right - left) * _PANEL[0], (y - bottom) / (top - bottom) * _PANEL[1]
+
+    marks = [in_points(x, y) for _, x, y in shown] + [in_points(*start)]
+    boxes: list[tuple[float, float]] = []
+    for place, x, y in sorted(shown, key=lambda one: one[1]):
+        at = in_points(x, y)
+        dx, dy = free_place(at, [*marks, *boxes])
+        boxes.append((at[0] + dx, at[1] + dy))
         axes.annotate(
             str(place),
-            at,
-            xytext=_AROUND[place % len(_AROUND)],
+            (x, y),
+            xytext=(dx, dy),
             textcoords="offset points",
             ha="center",
             va="center",
             fontsize=5.5,
             color=style.INK,
+            arrowprops={"arrowstyle": "-", "color": style.GREY, "linewidth": 0.4, "shrinkA": 0, "shrinkB": 0},
         )
-    if xs:
-        _frame(axes, xs, ys)
-    axes.set_xlabel("recall")
+
+
+def free_place(at: tuple[float, float], taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the nearest offset from a point at which a number overlaps nothing that is taken.
+
+    Args:
+        at: the point, in points of the panel.
+        taken: centres of marks and of numbers already placed.
+    """
+    for distance in range(8, 60, 4):
+        for angle in range(90, 450, 30):
+            dx, dy = distance * np.cos(np.radians(angle)), distance * np.sin(np.radians(angle))
+            x, y = at[0] + dx, at[1] + dy
+            inside = 0 < x < _PANEL[0] and 0 < y < _PANEL[1]
+            if inside and all(
+                abs(x - other[0]) >= _NUMBER[0] or abs(y - other[1]) >= _NUMBER[1] for other in taken
+            ):
+                return float(dx), float(dy)
+    return 8.0, 0.0
 
 
 def _frame(axes: Axes, xs: Sequence[float], ys: Sequence[float]) -> None:
     """Set the limits around the points and draw the curves of equal F1 that cross them."""
     margins = [0.12 * max(max(values) - min(values), 0.02) for values in (xs, ys)]
-    left, right = min(xs) - margins[0], max(xs) + margins[0]
-    bottom, top = min(ys) - margins[1], max(ys) + margins[1]
+    # A rate ends at 1; a little more lets the mark of a rate of 1 stand whole.
+    left, right = min(xs) - margins[0], min(max(xs) + margins[0], 1.01)
+    bottom, top = min(ys) - margins[1], min(max(ys) + margins[1], 1.01)
     recall = np.linspace(max(left, 1e-3), min(right, 1.0), 200)
     step = 0.05 if max(right - left, top - bottom) < 0.4 else 0.1
     for f1 in np.arange(step, 1.0, step):

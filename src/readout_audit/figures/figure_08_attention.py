@@ -24,6 +24,9 @@ from readout_audit.tables.inputs import RunTables
 from readout_audit.tables.table_09_group_means import signal_title
 
 BINS = 30
+FILL = 0.25
+"""Opacity of the filled histogram: light enough for the other's outline to be seen in grey."""
+
 SHOWN = (ATTENTION_WINDOW, ATTENTION_IMAGE)
 CAPTION = (
     "Shares within right and within wrong answers; vertical lines: their means. Attention of the last prompt "
@@ -73,8 +76,11 @@ def _draw_panel(axes: Axes, rows: Sequence[Mapping[Any, Any]], signal: str) -> N
     for index, group in enumerate(groups):
         if group.size:
             _draw_group(axes, group, edges, index)
-    sizes = " / ".join(style.thousands(len(group)) for group in groups)
-    axes.text(0.98, 0.97, f"n = {sizes}", transform=axes.transAxes, ha="right", va="top", fontsize=7)
+    sizes = "\n".join(
+        f"{style.thousands(len(group))} {name}"
+        for name, group in zip(("right", "wrong"), groups, strict=True)
+    )
+    axes.text(0.98, 0.97, sizes, transform=axes.transAxes, ha="right", va="top", fontsize=7)
     axes.xaxis.set_major_locator(MaxNLocator(3))
     axes.set_xlabel("attention")
     style.grid(axes)
@@ -85,7 +91,7 @@ def _draw_group(axes: Axes, group: Floats, edges: Floats, index: int) -> None:
     look = style.mark(index)
     shares = np.histogram(group, edges)[0] / len(group)
     if index == 0:
-        axes.stairs(shares, edges, fill=True, color=look.colour, alpha=0.45)
+        axes.stairs(shares, edges, fill=True, color=look.colour, alpha=FILL)
     else:
         axes.stairs(shares, edges, fill=False, edgecolor=look.colour, hatch=look.hatch, linewidth=1.2)
     axes.axvline(float(group.mean()), color=look.colour, linestyle=look.dash, linewidth=1.2)
@@ -95,7 +101,7 @@ def _legend(figure: Figure) -> None:
     """Explain both histograms once."""
     right, wrong = style.mark(0), style.mark(1)
     handles = [
-        Patch(facecolor=right.colour, alpha=0.45, label="right answers"),
+        Patch(facecolor=right.colour, alpha=FILL, label="right answers"),
         Patch(facecolor="none", edgecolor=wrong.colour, hatch=wrong.hatch, label="wrong answers"),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2)

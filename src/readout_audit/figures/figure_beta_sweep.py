@@ -42,11 +42,17 @@ def draw(inputs: RunTables) -> Figure:
                     handles=handles, loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=7, handlelength=3
                 )
         for axes, split in zip(grid[0], splits, strict=True):
-            axes.set_title(split)
+            axes.set_title(f"{split}{_size(one.by_split.get(split, []))}")
         for axes in grid[-1]:
             axes.set_xlabel("strength (β, or α of a contrast)")
     caption(rows[-1][0], CAPTION)
     return figure
+
+
+def _size(rows: Sequence[Mapping[Any, Any]]) -> str:
+    """Return " (n = 3,000)", the most questions of a correction."""
+    sizes = [matrix_of(row).n for row in rows]
+    return f" (n = {style.thousands(max(sizes))})" if sizes else ""
 
 
 def _methods(splits: Any, family: str) -> list[str]:

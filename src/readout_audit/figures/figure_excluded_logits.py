@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 from scipy.stats import pearsonr
 
 from readout_audit.figures import style
@@ -18,6 +18,7 @@ from readout_audit.tables.common import hardest_split
 from readout_audit.tables.inputs import RunTables
 
 OUTCOMES = ("tp", "fn", "fp", "tn")
+_FEW_RANKS = 9
 NOTHING = "This run has no records of the excluded ids, so there is nothing to show here."
 CAPTION = (
     "Left: logits of the excluded ids by outcome (box: quartiles, whiskers: 5th and 95th percentile). Middle: their "
@@ -40,11 +41,7 @@ def draw(inputs: RunTables) -> Figure:
         logits, ranks, gaps = line.subplots(1, 3, width_ratios=(1.1, 1.1, 1.3))
         _draw_boxes(logits, rows, ("excluded_yes", "excluded_no"), "logit")
         _draw_boxes(ranks, rows, ("excluded_yes_rank", "excluded_no_rank"), "rank in the vocabulary")
-        ranks.set_yscale("log")
-        ranks.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ranks.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.thousands(value)))
-        ranks.yaxis.set_minor_locator(NullLocator())
-        ranks.set_ylim(bottom=0.8)
+        _scale_ranks(ranks)
         _draw_gaps(gaps, rows)
     caption(lines[-1][0], CAPTION)
     _legend(figure)
@@ -90,12 +87,26 @@ def _draw_boxes(axes: Axes, rows: Sequence[Mapping[Any, Any]], names: Sequence[s
     counts = [sum(outcome(row) == group for row in rows) for group in OUTCOMES]
     axes.set_xticks(
         range(len(OUTCOMES)),
-        [f"{group.upper()}\n{style.thousands(count)}" for group, count in zip(OUTCOMES, counts, strict=True)],
-        fontsize=7,
+        [
+            f"{group.upper()}\nn = {style.thousands(count)}"
+            for group, count in zip(OUTCOMES, counts, strict=True)
+        ],
+        fontsize=6,
     )
     axes.set_ylabel(label)
     axes.tick_params(axis="x", length=0)
     style.grid(axes)
+
+
+def _scale_ranks(axes: Axes) -> None:
+    """Give ranks a logarithmic axis from 1; where they are few, every one of them a tick."""
+    axes.set_yscale("log")
+    top = axes.get_ylim()[1]
+    few = FixedLocator(range(1, _FEW_RANKS + 1))
+    axes.yaxis.set_major_locator(few if top <= _FEW_RANKS else LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.thousands(value)))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_ylim(0.9, top * 1.1)
 
 
 def _draw_gaps(axes: Axes, rows: Sequence[Mapping[Any, Any]]) -> None:
@@ -120,7 +131,7 @@ def _draw_gaps(axes: Axes, rows: Sequence[Mapping[Any, Any]]) -> None:
     axes.axvline(0, color=style.GREY, linewidth=0.7)
     if len(gap) > 2 and np.ptp(gap) and np.ptp(excluded):
         r = pearsonr(gap, excluded).statistic
-        axes.text(0.03, 0.97, f"r = {r:.2f}", transform=axes.transAxes, va="top", fontsize=7.5)
+        axes.text(0.03, 0.97, f"r = {r:.3f}", transform=axes.transAxes, va="top", fontsize=7.5)
     axes.set_xlabel("emitted gap")
     axes.set_ylabel("excluded yes − excluded no")
     style.grid(axes, "both")

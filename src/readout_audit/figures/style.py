@@ -117,6 +117,11 @@ def tint(share: float) -> tuple[float, float, float]:
     return red, green, blue
 
 
+def ink_on(colour: tuple[float, float, float]) -> str:
+    """Return the text colour, white or ink, of the higher contrast on a colour."""
+    return "white" if contrast(colour, (1, 1, 1)) > contrast(colour, to_rgb(INK)) else INK
+
+
 def luminance(colour: tuple[float, float, float]) -> float:
     """Return the relative luminance of an sRGB colour (WCAG 2), from 0 for black to 1 for white."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]

@@ -89,7 +89,8 @@ def window_rows(
             continue
         correct, wrong = (answers.group(group) & known for group in ("correct", "wrong"))
         values = np.where(known[:, None], by_layer, 0.0)
+        sizes = {"n_correct": int(correct.sum()), "n_wrong": int(wrong.sum())}
         for row in window_effects(values, correct, wrong, weights):
             chosen = (row["start"], row["end"]) == evidence.layers
-            found.append({"signal": name, "chosen": chosen, **row})
+            found.append({"signal": name, "chosen": chosen, **sizes, **row})
     return found

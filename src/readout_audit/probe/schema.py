@@ -103,6 +103,8 @@ WINDOWS = pa.schema(
         pa.field("start", pa.int64(), nullable=False),
         pa.field("end", pa.int64(), nullable=False),  # exclusive
         pa.field("chosen", pa.bool_(), nullable=False),  # the window the other numbers use
+        pa.field("n_correct", pa.int64(), nullable=False),  # answers that have the attention
+        pa.field("n_wrong", pa.int64(), nullable=False),
         pa.field("d", _FLOATS),  # correct against wrong
         pa.field("d_low", _FLOATS),
         pa.field("d_high", _FLOATS),

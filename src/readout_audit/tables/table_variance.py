@@ -37,6 +37,15 @@ def grid_texts(metadata: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
+def left_out_texts(metadata: dict[str, Any]) -> tuple[str, ...]:
+    """Say, per scope, which readouts are not in the grid, since a grid has a value everywhere."""
+    return tuple(
+        f"Left out of {scope}: " + "; ".join(f"{readout} ({why})" for readout, why in found.items()) + "."
+        for scope, found in metadata.get("left_out", {}).items()
+        if found
+    )
+
+
 def build(inputs: RunTables) -> Table:
     """Return one row per factor and interaction, by labels, split and scope."""
     rows, metadata = variance(inputs)
@@ -64,6 +73,7 @@ def build(inputs: RunTables) -> Table:
             "Share 95%: images resampled. Noise of sampling adds to small shares, so their interval may lie above them.",
             "Range: largest minus smallest F1 along the factor, all else held; the mean is over all else.",
             *grid_texts(metadata),
+            *left_out_texts(metadata),
         ),
     )
 

@@ -10,6 +10,8 @@ from readout_audit.audit.schema import ALL_MODELS, VARIANCE
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table, table_metadata
 from readout_audit.stages import variance_components
+from readout_audit.tables.inputs import Options, RunTables, Sources
+from readout_audit.tables.table_variance import build
 
 
 def decomposed(
@@ -56,6 +58,22 @@ def test_models_alone_and_together(tmp_path: Path) -> None:
     assert together["readout"]["cells"] == 8
 
 
+def test_models_together_share_the_settings_of_all(tmp_path: Path) -> None:
+    paths = [*grid_files(tmp_path), write_cell(tmp_path, {"a": "yynn", "b": "ynnn"}, model="k")]
+    rows, notes = decomposed(tmp_path, paths, ["a", "b"])
+    assert {row["scope"]: row["cells"] for row in rows} == {"m": 4, "k": 2, ALL_MODELS: 4}
+    assert notes["levels"][ALL_MODELS] == {"readout": ["a", "b"], "model": ["m", "k"]}
+
+
+def test_models_without_a_common_setting_are_not_put_together(tmp_path: Path) -> None:
+    paths = [
+        write_cell(tmp_path, {"a": "yynn", "b": "ynnn"}),
+        write_cell(tmp_path, {"a": "yynn", "b": "ynnn"}, model="k", precision="nf4"),
+    ]
+    rows, _ = decomposed(tmp_path, paths, ["a", "b"])
+    assert {row["scope"] for row in rows} == {"m", "k"}
+
+
 def test_missing_cell_is_named(tmp_path: Path) -> None:
     paths = [
         write_cell(tmp_path, {"a": "yynn", "b": "ynnn"}),
@@ -71,11 +89,40 @@ def test_missing_cell_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_undefined_f1_and_missing_readout_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(AuditError, match="of readout c, model m, precision fp32"):
-        decomposed(tmp_path, grid_files(tmp_path), ["a", "c"])
+def test_a_readout_without_f1_somewhere_is_left_out_and_named(tmp_path: Path) -> None:
+    # Readout c is not there at all; d parses nothing at nf4, where its F1 is 0/0.
+    paths = [
+        write_cell(tmp_path, {"a": "yynn", "b": "ynnn", "d": "yynn"}),
+        write_cell(tmp_path, {"a": "yynn", "b": "nnnn", "d": "uuuu"}, precision="nf4"),
+    ]
+    rows, notes = decomposed(tmp_path, paths, ["a", "b", "c", "d"])
+    assert [row["sum_of_squares"] for row in rows] == [4 / 9, 1 / 9, 1 / 9]  # as without c and d
+    assert notes["levels"]["m"]["readout"] == ["a", "b"]
+    assert list(notes["left_out"]["m"]) == ["c", "d"]
+    assert notes["left_out"]["m"]["d"].startswith("no F1 on random for d/m/nf4/")
+    table = build(RunTables(Sources(variance=tmp_path / "variance.parquet"), Options(splits=("random",))))
+    assert any(note.startswith("Left out of m: c (no F1 on random for") for note in table.notes)
+
+
+def test_a_readout_that_one_model_lacks_stays_in_the_other_models_grid(tmp_path: Path) -> None:
+    paths = [
+        write_cell(tmp_path, {"a": "yynn", "b": "ynnn"}),
+        write_cell(tmp_path, {"a": "yynn", "b": "uuuu"}, model="k"),
+    ]
+    rows, notes = decomposed(tmp_path, paths, ["a", "b"])
+    assert {row["scope"]: row["cells"] for row in rows} == {"m": 2, ALL_MODELS: 2}
+    assert notes["left_out"] == {
+        "m": {},
+        "k": {"b": notes["left_out"]["k"]["b"]},
+        ALL_MODELS: notes["left_out"]["k"],
+    }
+
+
+def test_no_readout_with_f1_everywhere_is_refused(tmp_path: Path) -> None:
     unparsed = [write_cell(tmp_path, {"a": "uuuu"}), write_cell(tmp_path, {"a": "yynn"}, precision="nf4")]
-    with pytest.raises(AuditError, match="of readout a, model m, precision fp32"):
+    with pytest.raises(
+        AuditError, match=r"no readout has an F1 in every cell of the grid \(a: no F1 on random"
+    ):
         decomposed(tmp_path, unparsed, ["a"])
     with pytest.raises(AuditError, match="there are no decision files"):
         decomposed(tmp_path, [], ["a"])

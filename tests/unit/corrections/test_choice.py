@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corrections.made import evidence, record, signal
+from corrections.made import evidence, record, signal, world
 from readout_audit.corrections.base import Correction
 from readout_audit.corrections.compare import Settings, compare, interval
 from readout_audit.corrections.registry import correction
@@ -192,6 +192,22 @@ def test_intervals_are_corrected_for_what_was_tried(tmp_path):
     # Samples hold picture a twice (F1 2/3 to 1), both (4/5 to 1) or b twice (1 to 1).
     assert fixed["delta_f1_low"] == 0.0
     assert fixed["delta_f1_high"] == pytest.approx(1 / 3)
+
+
+def test_the_second_interval_leaves_out_a_share_of_the_tails(tmp_path):
+    records, signals, _ = world(seed=1, images=20)
+    image = np.repeat(np.arange(20), 6)
+    rows = Rows(np.arange(120), image, np.arange(120) % 2 == 0, Images(image, 20))
+    block = Block("pope", "adversarial", rows, np.arange(120))
+    methods = [correction(name) for name in ("entropy", "clip_b32_code", "uniform", "vcd")]
+    setting = Settings(sweep_strengths(3, 4), resamples=2000, folds=2)
+    first = next(compare(evidence(tmp_path, records, signals), block, methods, setting)).scored[0]
+    # clip_b32_code is tried at two strengths: five rows in all, so 1% is left outside.
+    assert first.columns["tried"] == 5
+    expected = np.quantile(first.gains, [0.025, 0.975, 0.005, 0.995])
+    found = [first.columns[f"delta_f1_{end}"] for end in ("low", "high", "low_corrected", "high_corrected")]
+    assert found == pytest.approx(expected.tolist())
+    assert expected[2] < expected[0] < expected[1] < expected[3]
 
 
 def test_rows_without_the_signal_are_left_out_on_both_sides(tmp_path):

@@ -85,6 +85,26 @@ def test_the_correlation_with_the_emitted_gap(tmp_path):
     )
 
 
+def test_equal_excluded_logits_say_no(tmp_path):
+    read = files(tmp_path, [record(1, "a.jpg", [2.0, 5.0, 2.0, 3.0])], None)
+    rows = Rows(np.arange(1), np.zeros(1, dtype=np.int64), np.array([True]), Images(np.zeros(1), 1))
+    answers = main_answers(read.under("legacy_8tok"), Block("pope", "adversarial", rows, np.arange(1)))
+    found = {
+        row["side"]: row for row in excluded_rows(answers, measure_excluded(read.under("legacy_2tok")), None)
+    }
+    assert (found["pair"]["says_yes"], found["pair"]["label_hits"], found["pair"]["answer_hits"]) == (0, 0, 0)
+
+
+def test_of_several_excluded_ids_the_best_counts(tmp_path):
+    # The eight-token rule's yes ids are 3 and 5, its no ids 8 and 9.
+    read = files(tmp_path, [record(1, "a.jpg", [1.0, 5.0, 2.0, 3.0])], None)
+    held = measure_excluded(read.under("legacy_8tok"))
+    assert (held.yes.tolist(), held.no.tolist()) == ([5.0], [3.0])
+    assert (held.yes_rank.tolist(), held.no_rank.tolist()) == ([1], [2])
+    total = sum(np.exp([1.0, 5.0, 2.0, 3.0]))
+    assert held.yes_probability[0] == pytest.approx((np.exp(1) + np.exp(5)) / total, rel=1e-6)
+
+
 def test_invalid_records_hold_nothing(tmp_path):
     one = evidence(tmp_path, [record(1, "a.jpg", None), record(2, "a.jpg", ROWS[0][1])], None)
     assert np.isnan(np.array(measure_excluded(one))[:, 0]).all()

@@ -75,6 +75,15 @@ def test_the_bootstrap_draws_as_the_authors_do():
     assert bootstrap_difference(A, B, resamples=0) is None
 
 
+def test_the_bootstrap_cuts_two_and_a_half_per_cent_off_each_end():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=40), rng.normal(size=30)
+    low, high = bootstrap_difference(a, b, resamples=4000)
+    # The interval of a mean difference of so many values is about 1.96 standard errors either way.
+    error = (a.var() / 40 + b.var() / 30) ** 0.5
+    assert (high - low) / 2 == pytest.approx(1.96 * error, rel=0.05)
+
+
 def test_bonferroni():
     assert bonferroni(0.01, 7) == pytest.approx(0.07)
     assert bonferroni(0.2, 7) == 1.0
