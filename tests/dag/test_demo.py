@@ -139,6 +139,13 @@ def test_copied_records_are_rescored_without_torch(demo: Path, fresh: Path) -> N
         for file in (demo / "results/demo/scores.parquet", fresh / "results/rescored/scores.parquet")
     ]
     assert tables[0].equals(tables[1])
+    # Signals came along, so the corrections were redone there, too.
+    cell = "corrections/demo-pope/tiny-llava/fp32/authors.parquet"
+    corrected = [
+        pq.read_table(folder / cell).drop_columns("source")
+        for folder in (demo / "results/demo", fresh / "results/rescored")
+    ]
+    assert corrected[0].num_rows == 3 * 48 and corrected[0].equals(corrected[1])
 
 
 def test_headline_of_a_finished_run(demo: Path) -> None:
