@@ -88,17 +88,29 @@ def _draw_scores(axes: Axes, block: Splits, split: str) -> None:
     f1s = [float(f1) for one in block[split].values() if (f1 := one.confusion.f1) is not None]
     if f1s:
         axes.axvspan(min(f1s), max(f1s), color=style.PALE, alpha=0.45, linewidth=0, zorder=0)
+    undefined: dict[str, list[str]] = {}
     for index, name in enumerate(block):
         look, shift = style.mark(index), (index - (len(block) - 1) / 2) * 0.22
         for place, readout in enumerate(readouts):
             one = block[name].get(readout)
             if one is None or one.confusion.f1 is None:
+                undefined.setdefault(readout, []).append(name)
                 continue
             if one.low is not None and one.high is not None:
                 axes.plot([one.low, one.high], [place + shift] * 2, color=look.colour, linewidth=1)
             axes.plot(
                 float(one.confusion.f1), place + shift, color=look.colour, marker=look.marker, markersize=4.5
             )
+    for readout, where in undefined.items():
+        # A row without a mark would look forgotten.
+        said = "undefined" if len(where) == len(block) else f"undefined on {', '.join(where)}"
+        axes.text(
+            *(0.02, readouts.index(readout), said),
+            transform=axes.get_yaxis_transform(),
+            va="center",
+            fontsize=6.5,
+            color=style.GREY,
+        )
     axes.set_xlabel("F1")
     style.grid(axes, "both")
 

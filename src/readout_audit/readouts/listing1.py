@@ -51,15 +51,16 @@ def readout(tokenizer: Any, logits: Any) -> FirstTokenReading:
         logits: one vector over the vocabulary; a torch tensor of any dtype and device, an array or a list.
 
     Raises:
-        AuditError: the vector is no vector of finite logits, or a set is empty, shared or out of its range.
+        AuditError: the tokenizer is none, the vector is no vector of finite logits, or a set is empty, shared or
+            out of its range.
     """
+    sets = _sets(tokenizer)
     values = _vector(logits)
-    sets = {answer: _one_token_ids(tokenizer, forms) for answer, forms in FORMS.items()}
-    if not sets[YES] or not sets[NO] or sets[YES] & sets[NO]:
-        raise AuditError(f"this tokenizer has no one-token forms that tell yes from no: {sets}.")
-    if max(sets[YES] | sets[NO]) >= len(values):
+    largest = max(sets[YES] | sets[NO])
+    if largest >= len(values):
         raise AuditError(
-            f"{len(values)} logits do not cover the ids {sets}; is this another model's tokenizer?"
+            f"{len(values)} logits do not reach the token id {largest} that this tokenizer has for yes or no; give the "
+            "logits of the whole vocabulary, and the model's own tokenizer."
         )
     yes, no = (max(values[token] for token in sets[answer]) for answer in (YES, NO))
     emitted = int(values.argmax())
@@ -75,6 +76,33 @@ def readout(tokenizer: Any, logits: Any) -> FirstTokenReading:
     )
 
 
+def _sets(tokenizer: Any) -> dict[str, set[int]]:
+    """Return the ids of the one-token forms by answer.
+
+    Raises:
+        AuditError: it is no tokenizer, a set is empty, or the two share an id.
+    """
+    try:
+        sets = {answer: _one_token_ids(tokenizer, forms) for answer, forms in FORMS.items()}
+    except (AttributeError, TypeError):
+        hint = "; take its .tokenizer" if hasattr(tokenizer, "tokenizer") else ""
+        raise AuditError(
+            "the first argument must be the model's tokenizer, with encode(text, add_special_tokens=False) and "
+            f"convert_ids_to_tokens(id), not {type(tokenizer).__name__}{hint}."
+        ) from None
+    for answer, ids in sets.items():
+        if not ids:
+            raise AuditError(
+                f"this tokenizer has no form of {answer} ({', '.join(map(repr, FORMS[answer]))}) that is one token; "
+                "read the whole answer's text instead."
+            )
+    if shared := sorted(sets[YES] & sets[NO]):
+        raise AuditError(
+            f"this tokenizer gives yes and no the same token ids {shared}; no logit tells them apart."
+        )
+    return sets
+
+
 def _one_token_ids(tokenizer: Any, forms: tuple[str, ...]) -> set[int]:
     """Return the ids of the forms that are one token; a set, since two forms may share an id."""
     encoded = [tokenizer.encode(form, add_special_tokens=False) for form in forms]
@@ -83,14 +111,32 @@ def _one_token_ids(tokenizer: Any, forms: tuple[str, ...]) -> set[int]:
 
 
 def _vector(logits: Any) -> NDArray[np.float64]:
-    """Return the logits as float64; every dtype that models compute in converts without loss."""
+    """Return the logits as float64; every dtype that models compute in converts without loss.
+
+    Raises:
+        AuditError: they are no vector of finite logits, or probabilities.
+    """
     if hasattr(logits, "detach"):  # a torch tensor: numpy has no bfloat16
         logits = logits.detach().float().cpu().numpy()
-    values = np.asarray(logits, dtype=np.float64)
+    try:
+        given = np.asarray(logits)
+    except ValueError:  # rows of different length
+        given = np.asarray(None)
+    if given.dtype.kind not in "iuf":
+        raise AuditError(
+            f"the logits must be numbers, one for each token of the vocabulary, not {type(logits).__name__}; give "
+            "outputs.logits[0, -1]."
+        )
+    values = given.astype(np.float64)
     if values.ndim != 1:
-        raise AuditError(f"one vector of logits is expected, not shape {values.shape}; take [0, -1].")
+        raise AuditError(
+            f"one vector of logits is expected, not shape {values.shape}: call it once for each row of a batch, and of a "
+            "sequence give the answer's first position, such as logits[0, -1]."
+        )
     if not np.isfinite(values).all():
         raise AuditError(
             "the logits are not all finite: processed scores, or a failed forward pass; give raw ones."
         )
+    if (values >= 0).all() and abs(values.sum() - 1) < 0.01:
+        raise AuditError("these are probabilities, which add up to 1; give the raw logits they were made of.")
     return values

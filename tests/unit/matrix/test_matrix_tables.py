@@ -232,6 +232,19 @@ def test_matrix_figure_says_how_far_the_readout_moves_f1(run: RunTables) -> None
     assert "read differently, random (n = 4)" in shown
 
 
+def test_matrix_figure_says_where_f1_is_undefined(tmp_path: Path) -> None:
+    rows = [
+        row("random", n, label, a=label, b="unparsed") for n, label in enumerate(["yes", "yes", "no", "no"])
+    ]
+    shown = texts(
+        drawn(
+            "figure_readout_matrix",
+            make_run(tmp_path, [write_decisions(tmp_path / "d.parquet", rows)], resamples=0),
+        )
+    )
+    assert "undefined" in shown.splitlines() and "100.0%" in shown
+
+
 def test_matrix_figure_of_one_readout_and_of_counts(tmp_path: Path) -> None:
     made = make_run(tmp_path, [write_cell(tmp_path, {"a": "yynn"})], resamples=0)
     assert "one readout on random" in texts(drawn("figure_readout_matrix", made))

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -81,17 +82,37 @@ def test_unknown_tokens_are_no_form():
 @pytest.mark.parametrize(
     ("tokenizer", "logits", "message"),
     [
-        (Tokenizer({"yes": [3]}), vector(), "no one-token forms"),
-        (Tokenizer({"yes": [3], "no": [3]}), vector(), "no one-token forms that tell yes from no"),
-        (LLAMA_LIKE, np.zeros((1, 12)), r"shape \(1, 12\)"),
-        (LLAMA_LIKE, [0.0] * 4, "4 logits do not cover"),
+        (Tokenizer({"yes": [3]}), vector(), r"no form of no \('no', 'No', ' no', ' No'\) that is one token"),
+        (Tokenizer({"yes": [3], "no": [3]}), vector(), r"gives yes and no the same token ids \[3\]"),
+        (LLAMA_LIKE, np.zeros((1, 12)), r"not shape \(1, 12\): call it once for each row of a batch"),
+        (LLAMA_LIKE, np.zeros((2, 5, 12)), r"such as logits\[0, -1\]"),
+        (LLAMA_LIKE, [0.0] * 4, "4 logits do not reach the token id 6"),
+        (LLAMA_LIKE, [], "0 logits do not reach the token id 6"),
+        (LLAMA_LIKE, np.full(12, 1 / 12), "these are probabilities, which add up to 1; give the raw logits"),
+        (LLAMA_LIKE, np.zeros(12) > 0, "the logits must be numbers, .* not ndarray"),
+        (LLAMA_LIKE, np.zeros(12) + 1j, "the logits must be numbers"),
+        (LLAMA_LIKE, [[0.0], [0.0, 1.0]], "the logits must be numbers, .* not list"),
+        (LLAMA_LIKE, "yes", "the logits must be numbers, .* not str"),
+        (LLAMA_LIKE, None, "the logits must be numbers, .* not NoneType"),
+        (LLAMA_LIKE, {"logits": vector()}, "the logits must be numbers, .* not dict"),
+        (None, vector(), "the first argument must be the model's tokenizer, .* not NoneType"),
+        (vector(), LLAMA_LIKE, "the first argument must be the model's tokenizer, .* not ndarray"),
+        ("llava", vector(), "the first argument must be the model's tokenizer, .* not str"),
+        (SimpleNamespace(tokenizer=LLAMA_LIKE), vector(), "take its .tokenizer"),
         (LLAMA_LIKE, [-np.inf] * 12, "not all finite"),
         (LLAMA_LIKE, [np.nan] + [0.0] * 11, "not all finite"),
     ],
 )
 def test_what_cannot_be_read_is_refused(tokenizer, logits, message):
-    with pytest.raises(AuditError, match=message):
+    with pytest.raises(AuditError, match=message) as caught:
         readout(tokenizer, logits)
+    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_log_probabilities_give_the_same_answer_and_margin():
+    logits = vector(i3=2.0, i5=1.5)
+    read = readout(LLAMA_LIKE, logits - np.log(np.exp(logits).sum()))
+    assert (read.answer, read.covered) == ("yes", True) and read.margin == pytest.approx(0.5)
 
 
 def test_a_tensor_of_any_dtype_is_read_and_torch_is_not_imported():
@@ -114,15 +135,19 @@ def test_a_tensor_of_any_dtype_is_read_and_torch_is_not_imported():
 
 @pytest.mark.slow
 def test_real_tokenizers_give_the_published_sets(shared):
-    transformers = pytest.importorskip("transformers")
+    transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
     expected = {
         "llava-1.5-7b-hf": ({3869, 4874}, {694, 1939}),
         "llava-v1.6-mistral-7b-hf": ({5081, 5592}, {708, 1770}),
         "qwen2-vl-7b-instruct": ({7414, 9454, 9693, 9834}, {902, 2152, 2308, 2753}),
+        "instructblip-vicuna-7b": ({3869, 4874}, {694, 1939}),
+        "flan-t5-xl": ({2163, 4273}, {150, 465}),
+        "clip-vit-base-patch32": ({1958}, {871}),
     }
     for name, (yes, no) in expected.items():
         tokenizer = transformers.AutoTokenizer.from_pretrained(shared / "mirror/tokenizers" / name)
         logits = np.zeros(152064)
-        logits[max(yes)] = 1.0
-        read = readout(tokenizer, logits)
-        assert (set(read.yes), set(read.no), read.answer) == (yes, no, "yes")
+        logits[max(yes)] = 2.0
+        for given in (logits, logits.tolist(), torch.tensor(logits).bfloat16()):
+            read = readout(tokenizer, given)
+            assert (set(read.yes), set(read.no), read.answer, read.margin) == (yes, no, "yes", 2.0)
