@@ -4,6 +4,7 @@ A rename within one directory is atomic, so a reader sees the old file, the new 
 The bytes depend on the content alone: no time, host, path or commit goes into them.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -27,10 +28,16 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success flush it to disk and rename it onto `path`.
 
     On any exception the temporary file is removed and `path` is left as it was.
+
+    Raises:
+        AuditError: the folder cannot be made or written to, or the disk is full.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    except OSError as error:
+        raise AuditError(f"{path}: cannot be written ({error.strerror}); name another place.") from error
     os.close(handle)
     temporary = Path(name)
     try:
@@ -39,8 +46,18 @@ def replacing(path: Path) -> Iterator[Path]:
             os.fsync(written.fileno())
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
+    except OSError as error:
+        if error.errno in _CANNOT_HOLD:
+            raise AuditError(
+                f"{path}: cannot be written ({error.strerror}); make room, or name another place."
+            ) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+_CANNOT_HOLD = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ENOTEMPTY}
+"""Errors that speak of the place, not of what is written: a full disk, a folder where the file should go."""
 
 
 def _umask() -> int:

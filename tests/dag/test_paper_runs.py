@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -101,6 +102,55 @@ def test_table_4_of_counts_says_what_was_not_measured(counts: Path) -> None:
     rows = [line for line in text.splitlines() if "llava-1.5-7b" in line and "|" in line]
     assert rows and all("derived" in line for line in rows)
     assert "| |" not in text and "nan" not in text.lower().split()
+
+
+THIRTEEN = (
+    *(
+        "table_01_first_tokens",
+        "table_02_protocols",
+        "table_03_survey",
+        "table_04_readouts",
+        "table_05_token_ids",
+    ),
+    *("table_06_notation", "table_07_transitions", "table_08_published", "table_09_published"),
+    *("table_10_encodings", "table_11_templates", "table_12_survey_readouts", "table_13_confusion"),
+)
+
+
+def check_thirteen_tables(project: Path, run: str) -> None:
+    """All thirteen are there, no cell of them is empty, and what was not run says so."""
+    for name in THIRTEEN:
+        with (project / f"paper_tables/{run}/{name}.csv").open(encoding="utf-8", newline="") as stream:
+            heading, *rows = list(csv.reader(stream))
+        assert rows, name
+        assert all(cell.strip() for row in [heading, *rows] for cell in row), name
+    with (project / f"paper_tables/{run}/table_09_published.csv").open(
+        encoding="utf-8", newline=""
+    ) as stream:
+        assert {row["this run: mean"] for row in csv.DictReader(stream)} == {"not_run"}
+
+
+def test_counts_make_all_thirteen_tables(counts: Path) -> None:
+    check_thirteen_tables(counts, "paper-counts")
+
+
+@pytest.mark.slow
+def test_published_decisions_make_all_thirteen_tables(published: Path) -> None:
+    check_thirteen_tables(published, "paper-published")
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_every_table_compiles_in_one_document(counts: Path, tmp_path: Path) -> None:
+    files = sorted((counts / "paper_tables/paper-counts").glob("*.tex"))
+    assert {file.stem for file in files} >= set(THIRTEEN)
+    inputs = "".join(f"\\input{{{file}}}\\clearpage\n" for file in files)
+    packages = "\\usepackage[T1]{fontenc}\\usepackage{booktabs,graphicx}\\usepackage[margin=2cm]{geometry}"
+    text = f"\\documentclass{{article}}{packages}\n\\begin{{document}}\n{inputs}\\end{{document}}\n"
+    (tmp_path / "all.tex").write_text(text, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "Overfull" not in done.stdout
 
 
 @pytest.mark.slow

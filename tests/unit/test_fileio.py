@@ -1,5 +1,6 @@
 """Files are whole or absent, the same content gives the same bytes, and errors are one sentence."""
 
+import errno
 import math
 import os
 from pathlib import Path
@@ -100,3 +101,23 @@ def test_hashes_of_known_texts(tmp_path: Path) -> None:
     abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     (tmp_path / "f").write_bytes(b"abc")
     assert fileio.sha256_file(tmp_path / "f") == fileio.sha256_text("abc") == abc
+
+
+def test_a_place_that_cannot_hold_the_file_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(AuditError, match=r"file/x: cannot be written \(.+\); name another place"):
+        fileio.write_text(tmp_path / "file/x", "a")
+    (tmp_path / "folder/inside").mkdir(parents=True)
+    with pytest.raises(AuditError, match=r"folder: cannot be written \(Is a directory\)"):
+        fileio.write_text(tmp_path / "folder", "a")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(AuditError, match="No space left on device.; make room"):
+        fileio.write_text(tmp_path / "new", "a")
+    assert not (tmp_path / "new").exists()

@@ -1,9 +1,12 @@
 """Numbers that a run's own counts give: scores, transitions, the gap, first tokens, single decisions."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from readout_audit.claims.evidence import ALL, PAIR, CellKey, Evidence, GapValue
@@ -15,6 +18,7 @@ from readout_audit.fileio import table_metadata
 from readout_audit.scores.confusion import Confusion
 
 NOT_RUN = "not_run"
+MISSPELT = "imange"
 
 
 def _metric(name: str) -> Callable[[Confusion], Fraction | None]:
@@ -205,11 +209,31 @@ def questions(number: Number, evidence: Evidence) -> Finding | Missing:
         images = set(table["image"].to_pylist())
         if None in images:
             return Missing("not_identifiable", "printed counts do not say which images were asked about.")
-        return Finding(Fraction(len(images)), cell.text)
+        return Finding(Fraction(len(images)), cell.text, _per_image(table))
     rows = pc.equal(table["split"], number.split)
     if number.quantity == "positives":
         rows = pc.and_(rows, pc.equal(table["label"], YES))
-    return Finding(Fraction(pc.sum(rows).as_py() or 0), cell.text)
+    return Finding(Fraction(pc.sum(rows).as_py() or 0), cell.text, _misspelt(table.filter(rows)))
+
+
+def _per_image(table: pa.Table) -> str:
+    """Say how many different questions there are about how many pictures; nothing where they are not known."""
+    if table["uid"].null_count:
+        return ""
+    images = dict(zip(table["uid"].to_pylist(), table["image"].to_pylist(), strict=True))
+    counts = Counter(images.values()).values()
+    return (
+        f"{table.num_rows:,} rows are {len(images):,} distinct (picture, question) pairs, {min(counts)} to "
+        f"{max(counts)} per picture."
+    )
+
+
+def _misspelt(rows: pa.Table) -> str:
+    """Say how many questions are misspelt; nothing where none is, or they are not known."""
+    if rows["question"].null_count:
+        return ""
+    count = pc.sum(pc.match_substring(rows["question"], MISSPELT)).as_py() or 0
+    return f"{count:,} of them say {MISSPELT}, the spelling of one release." if count else ""
 
 
 def running_rate(number: Number, evidence: Evidence) -> Finding | Missing:
@@ -223,24 +247,83 @@ def running_rate(number: Number, evidence: Evidence) -> Finding | Missing:
     return Finding(Fraction(first.count(YES), len(first)), cell.text, note)
 
 
+def running_f1(number: Number, evidence: Evidence) -> Finding | Missing:
+    """Return F1 over the first n questions of a split in order, or its smallest or largest value from there on.
+
+    The quantity is "at:n", "low:n" or "high:n".
+    """
+    rows = _ordered(number, evidence)
+    if isinstance(rows, Missing):
+        return rows
+    cell, decisions = rows
+    labels = _labels(number, evidence, cell)
+    which, _, first = number.quantity.partition(":")
+    counted: list[tuple[int, Fraction]] = []
+    hits = called = positives = 0
+    for n, (identity, decision) in enumerate(decisions.items(), start=1):
+        positive = labels[identity] == YES
+        called += decision == YES
+        positives += positive
+        hits += positive and decision == YES
+        if n >= int(first) and called + positives:
+            counted.append((n, Fraction(2 * hits, called + positives)))
+    if not counted:
+        return Missing(NOT_RUN, f"the split has fewer than {int(first):,} questions here.")
+    if which == "at":
+        return Finding(
+            counted[0][1], cell.text, f"over the first {counted[0][0]:,} questions in the source's order."
+        )
+    n, value = (min if which == "low" else max)(counted, key=lambda one: one[1])
+    return Finding(value, cell.text, f"over the first {n:,} questions in the source's order.")
+
+
+def shared_questions(number: Number, evidence: Evidence) -> Finding | Missing:
+    """Return how many questions (picture and exact text) two splits ask alike and answer differently."""
+    cell = cell_of(number, evidence)
+    if isinstance(cell, Missing):
+        return cell
+    table = evidence.decisions(cell)
+    if table is None or number.readout not in table.column_names:
+        return _without(number.readout, evidence, cell)
+    if table["uid"].null_count:
+        return Missing("not_identifiable", "printed counts have no single questions.")
+    answers: dict[str, dict[str, str]] = {}
+    columns = (table[name].to_pylist() for name in ("uid", "split", number.readout))
+    for uid, split, decision in zip(*columns, strict=True):
+        answers.setdefault(uid, {})[split] = decision
+    shared = [by_split for by_split in answers.values() if len(by_split) > 1]
+    differing = [by_split for by_split in shared if len(set(by_split.values())) > 1]
+    note = f"of {len(shared):,} questions that stand in two or more splits."
+    if differing:
+        pairs = Counter(
+            f"{first} and {second}"
+            for by_split in differing
+            for first, second in combinations(sorted(by_split), 2)
+            if by_split[first] != by_split[second]
+        )
+        told = "; ".join(f"{pair}: {count:,}" for pair, count in sorted(pairs.items()))
+        note += f" {told}. One deterministic setup cannot have given both answers."
+    return Finding(Fraction(len(differing)), cell.text, note)
+
+
 def outcome(number: Number, evidence: Evidence) -> Finding | Missing:
     """Return the confusion-matrix cell of one question."""
     rows = _ordered(number, evidence)
     if isinstance(rows, Missing):
         return rows
     cell, decisions = rows
-    table = evidence.decisions(cell)
-    assert table is not None
-    labels = {
-        identity: label
-        for identity, label, split in zip(
-            *(table[name].to_pylist() for name in ("question_id", "label", "split")), strict=True
-        )
-        if split == number.split
-    }
+    labels = _labels(number, evidence, cell)
     names = {(YES, YES): "tp", (NO, YES): "fp", (NO, NO): "tn", (YES, NO): "fn"}
     found = names.get((labels.get(number.quantity, ""), decisions.get(number.quantity, "")), "not answered")
     return Finding(found, cell.text)
+
+
+def _labels(number: Number, evidence: Evidence, cell: CellKey) -> dict[str, str]:
+    """Return question id -> label of a split."""
+    table = evidence.decisions(cell)
+    assert table is not None
+    columns = (table[name].to_pylist() for name in ("question_id", "label", "split"))
+    return {identity: label for identity, label, split in zip(*columns, strict=True) if split == number.split}
 
 
 def _ordered(number: Number, evidence: Evidence) -> tuple[CellKey, dict[str, str]] | Missing:

@@ -28,6 +28,30 @@ def description(number: Number, evidence: Evidence) -> Finding | Missing:
     return Missing("not_run", "a description of methods; there is nothing to compute.")
 
 
+QUESTIONS = 3000
+"""Of a split."""
+
+IMAGE_POSITIONS = 576
+"""Positions that LLaVA-1.5's image takes."""
+
+
+def probe(number: Number, evidence: Evidence) -> Finding | Missing:
+    """Say that the run has no probe; of a mean attention also what its size tells.
+
+    One row of attention sums to at most 1, so a mean over 576 positions is at most 1/576: a printed mean above that
+    is of sums over the positions.
+    """
+    note = "this run has no probe records (attention, similarity and logits by question)."
+    if number.quantity.startswith("attention.") and number.quantity.endswith(".mean"):
+        total = IMAGE_POSITIONS * Fraction(number.printed)
+        if total > 1:
+            note += (
+                f" As a mean over {IMAGE_POSITIONS} positions it would sum to {float(total):.1f}, and attention sums to "
+                "at most 1: it is a sum over the positions."
+            )
+    return Missing("not_run", note)
+
+
 def survey(number: Number, evidence: Evidence) -> Finding | Missing:
     """Say that another paper's own number is not measured here."""
     return Missing("not_run", "as that paper reports it; nothing here runs its method.")
@@ -84,6 +108,19 @@ def _ends(evidence: Evidence, identity: str) -> Ends:
 def _derived(value: Fraction | str, note: str = "", bounds: Ends | None = None) -> Finding:
     """Return a finding that follows from published numbers."""
     return Finding(value, PAPER, note, derived=True, bounds=bounds)
+
+
+# Readouts (Table 4)
+
+
+def _qwen_yes_answers(evidence: Evidence) -> Finding:
+    """Count the yes answers that the printed yes-rate of Qwen2-VL's eight-token readout stands for."""
+    low, high = _ends(evidence, "t4.qwen2-vl-7b-instruct.adversarial.legacy_8tok.yes_rate")
+    counts = [n for n in range(QUESTIONS + 1) if low <= Fraction(n, QUESTIONS) <= high]
+    note = (
+        f"The printed yes-rate of 0.0003 is that of {' or '.join(map(str, counts))} in {QUESTIONS:,} answers."
+    )
+    return _derived(Fraction(counts[0]), note)
 
 
 # Corrections (Table 8)
@@ -299,6 +336,7 @@ STATEMENTS: dict[str, Callable[[Evidence], Finding]] = {
     "dynamic_min": _dynamic(min),
     "dynamic_max": _dynamic(max),
     "secondary_instructblip": _second_run,
+    "qwen_yes_answers": _qwen_yes_answers,
     "t8_beating": _beating,
     "t8_closest": _closest,
     "t8_closest_gap": _closest_gap,

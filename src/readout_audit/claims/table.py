@@ -57,6 +57,8 @@ KINDS: dict[str, Reproduce] = {
     "emitted_ids": measured.emitted_ids,
     "questions": measured.questions,
     "running_rate": measured.running_rate,
+    "running_f1": measured.running_f1,
+    "shared_questions": measured.shared_questions,
     "outcome": measured.outcome,
     "vocabulary": vocabulary.vocabulary,
     "encode": vocabulary.encode,
@@ -68,7 +70,7 @@ KINDS: dict[str, Reproduce] = {
     "survey_gain": statements.survey_gain,
     "fact": statements.fact,
     "correction": _elsewhere("this run did not apply the correction."),
-    "probe": _elsewhere("this run has no probe records (attention, similarity and logits by question)."),
+    "probe": statements.probe,
 }
 """Kind of a published number -> how it is reproduced. Adding a kind is one function and one line."""
 

@@ -164,8 +164,11 @@ def _write_folder(run: RunFolder, output: Path) -> int:
     """Write a folder, whole or not at all."""
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise AuditError(f"{output}: already there and not an empty folder; name another, or remove it.")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
+    except OSError as error:
+        raise AuditError(f"{output}: cannot be written ({error.strerror}); name another place.") from error
     try:
         sums: list[tuple[str, str]] = []
         for entry in entries(run):

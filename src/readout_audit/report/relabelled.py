@@ -24,5 +24,5 @@ def relabelled_gaps(rows: Sequence[Mapping[str, Any]], splits: Sequence[str]) ->
         for choice in choices
     ]
     pair = (rows[0]["readout_from"], rows[0]["readout_to"])
-    caption = f"Gap in F1 points, {pair[0]} minus {pair[1]}"
+    caption = f"Gap in F1 points, {pair[0]} minus {pair[1]}; other labels: {rows[0]['labels']}"
     return grid((Column("labels and rows", "long"), *numbers(*there)), cells, caption)
