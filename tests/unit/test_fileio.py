@@ -118,6 +118,6 @@ def test_a_place_that_cannot_hold_the_file_is_one_sentence(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(AuditError, match="No space left on device.; make room"):
+    with pytest.raises(AuditError, match=r"No space left on device\); make room"):
         fileio.write_text(tmp_path / "new", "a")
     assert not (tmp_path / "new").exists()
