@@ -181,6 +181,20 @@ def test_published_scores_stand_under_both_label_sets(published: Path) -> None:
     assert counted == {"legacy_2tok": 2684, "legacy_8tok": 2684}
 
 
+@pytest.mark.slow
+def test_snakemakes_own_report_holds_tables_figures_claims_and_page(counts: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    result = snakemake(
+        counts, "--report", str(page), "--cores", "1", "--configfile", "config/paper-counts.yaml"
+    )
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    text = page.read_text(encoding="utf-8")
+    for name in ("table_13_confusion.csv", "figure_02_confusion.png", "claims.csv", "report.html"):
+        assert name in text
+    for category in ("Tables", "Figures", "Claims", "Report"):
+        assert f'"{category}"' in text
+
+
 def test_the_socket_trap_works(tmp_path: Path) -> None:
     """A trap that never springs would prove nothing."""
     server = socket.create_server(("127.0.0.1", 0))

@@ -12,7 +12,14 @@ from readout_audit.contracts import QUESTIONS
 from readout_audit.datasets.questions import question_uid
 from readout_audit.fileio import write_table, write_text
 from readout_audit.report.inputs import Files
-from readout_audit.stages import compare_splits, concatenate_scores, measure_gap, relabel, score
+from readout_audit.stages import (
+    compare_releases,
+    compare_splits,
+    concatenate_scores,
+    measure_gap,
+    relabel,
+    score,
+)
 from readout_audit.tables.base import Column, Table, text_column
 from readout_audit.tables.render import to_markdown
 
@@ -27,6 +34,7 @@ CELL = {
     "template": "t\"'",
     "source": "inference",
 }
+OTHER_RELEASE = "<img src=y onerror=alert(5)>"
 PAIR = ("legacy_8tok", "legacy_2tok")
 SETTINGS = {
     "model": MODEL,
@@ -161,6 +169,22 @@ def write_claims(path: Path) -> Path:
     return path
 
 
+def write_other_release(folder: Path) -> Path:
+    """The same rows in a release of another name that asks about the hostile object in other words, answered otherwise."""
+    rows = []
+    for one in decision_rows():
+        if one["object"] == HOSTILE:
+            question = f"Is there a {HOSTILE} in the imange?"
+            one |= {
+                "question": question,
+                "uid": question_uid(NAMESPACE, one["image"], question),
+                "legacy_8tok": "yes",
+            }
+        rows.append(one | {"dataset": OTHER_RELEASE})
+    cell = CELL | {"dataset": OTHER_RELEASE}
+    return write_decisions(folder / "other.parquet", rows, cell=cell, readouts=READOUTS, settings=SETTINGS)
+
+
 def make_run(folder: Path, readouts: dict[str, Any] = READOUTS, **metadata: Any) -> Files:
     """Run the stages on the rows and return the run's files; `metadata` goes into the decision file."""
     decisions = write_decisions(
@@ -175,13 +199,15 @@ def make_run(folder: Path, readouts: dict[str, Any] = READOUTS, **metadata: Any)
     labels = {"repope": [write_labels(folder)]}
     paths = {
         name: folder / f"{name}.parquet"
-        for name in ("score", "scores", "t", "gap", "agree", "dis", "re", "c")
+        for name in ("score", "scores", "t", "gap", "agree", "dis", "re", "c", "releases", "changes")
     }
     score.run(decisions, paths["score"], relabel=labels, resamples=50)
     concatenate_scores.run([paths["score"]], paths["scores"])
     measure_gap.run(decisions, paths["t"], paths["gap"], relabel=labels, resamples=50)
     compare_splits.run(decisions, paths["agree"], paths["dis"])
     relabel.run(decisions, paths["re"], paths["c"], labels, PAIR)
+    pair = (decisions, write_other_release(folder))
+    compare_releases.run([pair], paths["releases"], paths["changes"], folder / "changes.csv")
     table = folder / "table_02_x.md"
     write_text(table, to_markdown(hostile_table()))
     manifest = folder / f"m{HOSTILE.replace('/', '')}.json"
@@ -197,5 +223,7 @@ def make_run(folder: Path, readouts: dict[str, Any] = READOUTS, **metadata: Any)
         disagreements=(paths["dis"],),
         relabel=(paths["re"],),
         carriers=(paths["c"],),
+        releases=(paths["releases"],),
+        release_changes=(paths["changes"],),
         manifests=(manifest,),
     )

@@ -20,7 +20,7 @@ from readout_audit.stages import (
     score,
 )
 from report.reading import Page, read_page
-from report.small_run import CELL, HOSTILE, MODEL, PAIR, READOUTS, decision_rows
+from report.small_run import CELL, HOSTILE, MODEL, OTHER_RELEASE, PAIR, READOUTS, decision_rows
 
 SHOWN = HOSTILE.replace("\u202e", "[U+202E]")
 
@@ -39,6 +39,8 @@ def test_nothing_of_the_files_becomes_markup(page: Page, html: str):
         "<script>alert(4)</script>",
         "<b>box</b>",
         "no text <here>",
+        OTHER_RELEASE,
+        f"Is there a {SHOWN} in the imange?",
     ):
         assert text in page.text
     assert "\u202e" not in html
