@@ -388,7 +388,7 @@ class Wiring(Plan):
             **cellwise,
             "tokens": tokens if self.source == "inference" else [],
             "claims": [NUMBERS] if self.config["claims"] else [],
-            "images": self._made_images,
+            "images": self._shown_images,
             "settings_audit": [f"results/{self.run}/settings_audit.parquet"],
             "variance": [f"results/{self.run}/variance.parquet"],
             "releases": self._compared,
@@ -402,12 +402,24 @@ class Wiring(Plan):
         return list(dict.fromkeys(number.model for number in numbers))
 
     @property
-    def _made_images(self) -> list[str]:
-        """The folder of the pictures that this run makes itself; fetched ones may not be shown."""
+    def _shown_images(self) -> list[str]:
+        """The folder of the pictures that may be shown: those this run makes, or the user's own.
+
+        Fetched ones are under the terms of whoever took them, and stay out of figures.
+        """
         sets = (self.config["known_images"][self.release(name)["images"]] for name in self.config["datasets"])
-        made = (images["path"] for images in sets if "{run}" in images.get("path", ""))
-        folders = [str(path).replace("{run}", self.run) for path in made]
-        return folders[:1] if self.source == "inference" else []
+        folders = []
+        for images in sets:
+            if "{run}" in images.get("path", "") and self.source == "inference":
+                folders.append(str(images["path"]).replace("{run}", self.run))
+            elif images.get("folder_key") and self.config[images["folder_key"]]:
+                folders.append(str(self.config[images["folder_key"]]))
+        return folders[:1]
+
+    @cached_property
+    def paper_samples(self) -> list[str]:
+        """The questions of the paper's Figure 6, by id."""
+        return [number.quantity for number in select(read_numbers(Path(NUMBERS)), kind="outcome")]
 
     def table_options(self, wildcards: Any) -> str:
         """Return what of the run a table shows and in which order, as canonical JSON."""
@@ -424,6 +436,7 @@ class Wiring(Plan):
                 "readout_from": readout_from,
                 "readout_to": readout_to,
                 "reference_model": self.config["reference_model"],
+                "samples": self.paper_samples if self.config["claims"] else [],
             }
         )
 

@@ -740,3 +740,23 @@ def test_the_native_templates_500_answers_are_a_cell_of_their_own(in_root: Path)
         "has llava-1.6-mistral-7b/nf4/authors and llava-1.6-mistral-7b/nf4/native_chat_suffix only; "
         "ask for those alone"
     ) in refusal(config, in_root)
+
+
+def test_figure_6_takes_the_papers_questions_and_shows_only_pictures_of_ones_own(
+    in_root: Path, tmp_path: Path
+) -> None:
+    def wired(run: str, **values: Any) -> Wiring:
+        config = merged(in_root, run) | values
+        return Wiring(load_plan(config, in_root / "workflow/schemas", known_names()).config)
+
+    def images(plan: Wiring) -> list[str]:
+        return plan._sources(["images"]).get("images", [])
+
+    published = wired("paper-published")
+    asked = json.loads(published.table_options(None))["samples"]
+    assert asked == ["1", "7", "26", "72", "14", "20", "35", "39"]
+    assert images(published) == []
+    assert images(wired("paper-published", coco_val2014=str(tmp_path))) == [str(tmp_path)]
+    demo = wired("demo")
+    assert json.loads(demo.table_options(None))["samples"] == []
+    assert images(demo) == ["results/demo/world/images"]
