@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from readout_audit.errors import AuditError
 
@@ -75,6 +75,9 @@ def decode(file: ImageFile) -> tuple[Image.Image | None, str | None]:
                 return to_rgb(image, file.name), None
     except (_RefusedError, Image.DecompressionBombError) as error:
         return None, f"{file.name}: {error}"
+    except UnidentifiedImageError:
+        # Its own words hold an address in memory, which would make every run's records differ.
+        return None, f"{file.name}: not a readable image (of no known format)"
     except (OSError, ValueError, SyntaxError, EOFError, MemoryError) as error:
         # Pillow's decoders raise all of these on damaged files.
         return None, f"{file.name}: not a readable image ({str(error) or type(error).__name__})"

@@ -74,6 +74,8 @@ def load_arguments(precision: str, dtype: torch.dtype, device: torch.device) -> 
     placed = {"device_map": {"": str(device)}} if device.type == "cuda" or precision in QUANTISED else {}
     if precision in DTYPES:
         return {"dtype": dtype, **placed}
+    # Where the CPU has bf16 instructions bitsandbytes looks for a kernel to download, and says that it cannot.
+    logging.getLogger("bitsandbytes.backends.cpu.ops").setLevel(logging.ERROR)
     from transformers import BitsAndBytesConfig
 
     if precision == "int8":

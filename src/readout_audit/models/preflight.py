@@ -146,14 +146,14 @@ def check_prompt(model: VisionLanguageModel, template: Template) -> tuple[str, E
 
 
 def check_start(model: VisionLanguageModel, template: Template, ids: list[int]) -> None:
-    """Check the pinned first ids, and that exactly one start token leads the text."""
+    """Check the pinned first ids of the text, and that exactly one start token leads it."""
+    text = [token_id for token_id in ids if token_id != model.image_token_id]
     pinned = template.pinned.get("first_ids")
-    if pinned is not None and ids[: len(pinned)] != pinned:
-        raise AuditError(f"the prompt starts with ids {ids[: len(pinned)]}, pinned are {pinned}")
+    if pinned is not None and text[: len(pinned)] != pinned:
+        raise AuditError(f"the prompt's text starts with ids {text[: len(pinned)]}, pinned are {pinned}")
     start = model.tokenizer.bos_token_id
     if start is None:
         return
-    text = [token_id for token_id in ids if token_id != model.image_token_id]
     leading = next((place for place, token_id in enumerate(text) if token_id != start), len(text))
     adds = model.tokenizer.encode("")[:1] == [start]
     if leading > 1 or (adds and leading != 1):

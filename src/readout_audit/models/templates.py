@@ -25,7 +25,8 @@ class Template:
         suffix: appended to the question where it stands in the prompt (" Answer yes or no only.").
         answer_boundary: `clean` when the prompt's ids are a prefix of the ids of prompt + answer,
             `merges` when the prompt ends in a space that the answer's first piece swallows.
-        pinned: optional expectations on `PROBE_QUESTION`: {"prompt": text, "first_ids": [ints]}.
+        pinned: optional expectations on `PROBE_QUESTION`: {"prompt": text, "first_ids": [ints]}, the ids without
+            the picture's.
     """
 
     name: str

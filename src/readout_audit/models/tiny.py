@@ -345,7 +345,19 @@ def build(family: str, folder: Path, seed: int = 0, tokenizer: Path | None = Non
     """
     if family not in FAMILIES:
         raise AuditError(f"there is no tiny model of family {family!r}; choose one of {', '.join(FAMILIES)}.")
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
     write, own = FAMILIES[family]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        write(folder, own() if tokenizer is None else load_tokenizer(tokenizer))
+        write(folder, own() if tokenizer is None else real_tokenizer(family, tokenizer))
+
+
+def real_tokenizer(family: str, folder: Path) -> Any:
+    """Return the tokenizer in `folder`, read as a checkpoint of `family` would be."""
+    if family == "mplug_owl2":
+        from readout_audit.models.mplug_owl2.tokenizer import load_tokenizer as load_as_owl
+
+        return load_as_owl(folder)
+    return load_tokenizer(folder)

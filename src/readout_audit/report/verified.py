@@ -134,7 +134,7 @@ _FLIP_COLUMNS = (
 )
 _MARGIN = (
     "Margin: by how much the second asking prefers its own answer. A step is the distance between neighbouring "
-    "numbers of the computing type at that size."
+    "numbers of the computing type at the size of the largest logit; up to 2 are rounding."
 )
 
 

@@ -112,6 +112,7 @@ def damaged() -> dict[str, bytes]:
 def test_damaged_files_are_named(name: str) -> None:
     image, fault = decode(ImageFile(name, "0" * 64, damaged()[name]))
     assert image is None and fault is not None and fault.startswith(f"{name}: not a readable image")
+    assert "0x" not in fault
 
 
 def test_missing_and_unreadable_files(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def test_readouts_whose_ids_were_kept_are_compared() -> None:
 
 
 def test_decisions_that_flip_are_told_with_their_margin() -> None:
-    """Bare yes and no swap by one step of fp16 at 4 (2 ** -8); the first token, and the eight, stay."""
+    """Bare yes and no swap by half a step of fp16 at the largest logit (2 ** -7 at 9); all else stays."""
     step = 2.0**-8
     pairs = [pair([4.0 + step, 9.0, 4.0, 1.0], [4.0, 9.0, 4.0 + step, 1.0])]
     sets = {"legacy_2tok": ([0], [2]), "legacy_8tok": ([0, 1], [2, 3])}
@@ -235,10 +235,28 @@ def test_decisions_that_flip_are_told_with_their_margin() -> None:
     assert found["flips"] == [] and found["readouts"] == ["legacy_2tok", "legacy_8tok"]
     (entry,) = found["decision_flips"]
     assert (entry["readout"], entry["recorded"], entry["sequential"]) == ("legacy_2tok", "yes", "no")
-    assert (entry["margin"], entry["steps"], entry["uid"]) == (step, 1.0, "u")
+    assert (entry["margin"], entry["steps"], entry["uid"]) == (step, 0.5, "u")
 
 
 def test_a_tie_is_a_no() -> None:
     """Strictly larger is yes: 4 against 4 reads no, and a yes recorded there differs by a margin of 0 steps."""
     found = compare([pair([4.5, 4.0], [4.0, 4.0])], [0, 1], "fp16", "fp16", {"legacy_2tok": ([0], [1])})
     assert [entry["steps"] for entry in found["decision_flips"]] == [0.0]
+
+
+@pytest.mark.parametrize(("margin", "passed"), [(0.25, True), (0.375, False)])
+def test_a_decision_beyond_two_steps_of_the_largest_logit_is_a_failure(margin: float, passed: bool) -> None:
+    """bf16 at 24 has steps of 0.125; bare yes and no lie near 1, where its steps are 16 times as fine."""
+    pairs = [pair([1.0, 1.0, 24.0], [1.0 + margin, 1.0, 24.0])]
+    found = compare(pairs, [0, 1, 2], "bf16", "bf16", {"legacy_2tok": ([0], [1])})
+    assert found["passed"] is passed and found["decision_flips"][0]["steps"] == margin / 0.125
+    assert compare(pairs, [0, 1, 2], "bf16", "int8", {"legacy_2tok": ([0], [1])})["passed"]
+
+
+def test_in_float32_a_flip_within_the_tolerance_is_a_near_tie() -> None:
+    """A difference of 5e-6 is tens of steps of float32 at 1, and what summing in another order gives."""
+    pairs = [pair([1.0, 1.000005], [1.000005, 1.0])]
+    found = compare(pairs, [0, 1], "fp32", "fp32", {"legacy_2tok": ([0], [1])})
+    assert found["passed"] and found["flips"][0]["steps"] > 2 and found["decision_flips"][0]["near_tie"]
+    far = compare([pair([1.0, 1.001], [1.001, 1.0])], [0, 1], "fp32", "fp32")
+    assert not far["passed"] and not far["flips"][0]["near_tie"]

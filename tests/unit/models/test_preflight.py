@@ -70,7 +70,7 @@ def test_placeholders_that_do_not_fit_the_features(copy: Path, patch_size: int) 
     ("pinned", "message"),
     [
         ({"prompt": "USER: x"}, "not as the pinned 'USER: x'"),
-        ({"first_ids": [2]}, r"starts with ids \[1\], pinned are \[2\]"),
+        ({"first_ids": [2]}, r"text starts with ids \[1\], pinned are \[2\]"),
     ],
 )
 def test_pinned_prompt_and_ids(folder: Path, pinned: dict[str, Any], message: str) -> None:
