@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -105,10 +106,18 @@ def test_own_questions_and_a_served_model_beside_a_local_one(project: Path) -> N
         assert len(server.bodies) == 24 and KEY not in said
         assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
         assert planned(snakemake(project, *ALL, "-n")) == {}
+        words = ["--model", "far", "--template", "authors", "--dataset", "mine", "--config", "mine.yaml"]
+        asked = [sys.executable, "-m", "readout_audit.cli", "diagnose", *words, "--questions", "10"]
+        env = conftest.environment(project, no_proxy="127.0.0.1", FAR_KEY=KEY)
+        found = subprocess.run(asked, cwd=project, env=env, capture_output=True, text=True, check=False)
+        assert found.returncode == 0 and "first tokens of 10 questions" in found.stdout, found.stderr[-3000:]
+        assert len(server.bodies) == 24  # the run has asked them
 
     records = read(project, "records", contracts.RECORDS, "far", "served")
     assert len(records) == 24 and {row["status"] for row in records} == {"ok"}
     decisions = read(project, "decisions", contracts.decisions_schema(READOUTS), "far", "served")
+    first = (project / "paper_tables/mine/table_01_first_tokens.csv").read_text(encoding="utf-8")
+    assert "far,served" in first and "not_available,not_available" in first
     for row in decisions:
         wanted = "yes" if len(f"{row['question']} Yes or no?") % 2 == 0 else "no"
         assert {row[name] for name in ("dynamic_single", "first_token", "string_parse")} == {wanted}

@@ -46,6 +46,10 @@ def preflight(
 ) -> None:
     """Load a model and check it under each of its templates, as a job does before it asks anything."""
     entry, templates = configured(root, model)
+    if entry.get("server"):
+        raise AuditError(
+            f"{model} is behind a server, which loads no weights here; readout-audit diagnose --model {model} asks it."
+        )
     folder = checkpoint_folder(root, model, entry)
     with logging_to(None):
         for line in checked(

@@ -41,10 +41,10 @@ class Pair(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """The records of a sample, and the model whose ids the legacy readouts copy there."""
+    """The records of a sample, and the model whose ids the legacy readouts copy there: none behind a server."""
 
     records: Path
-    reference: str
+    reference: str | None
 
 
 def ask_sample(pair: Pair, runs: Sequence[Path], questions: int, seed: int) -> Sampled:
@@ -67,13 +67,15 @@ def ask_sample(pair: Pair, runs: Sequence[Path], questions: int, seed: int) -> S
     asked = folder / "questions.parquet"
     write_table(asked, draw(question_table(plan, cell), questions, seed), QUESTIONS)
     names = SimpleNamespace(**cell._asdict())
-    find_pictures(plan, names, asked, folder)
+    served = plan.is_served(cell.model)
+    if not served or plan.api_images(names):
+        find_pictures(plan, names, asked, folder)
     records = folder / "records.parquet"
-    if plan.is_served(cell.model):
+    if served:
         from readout_audit.stages import ask_api
 
         ask_api.main([*plan.api_words(names), "--questions", str(asked), "--output", str(records)])
-        return Sampled(records, cell.model)
+        return Sampled(records, None)
     ask(plan, names, asked, records, folder)
     return Sampled(records, plan.reference)
 

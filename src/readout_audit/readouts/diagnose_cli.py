@@ -112,7 +112,8 @@ def _ask(
         sampled = ask_sample(Pair(*names, *how), files, questions or SAMPLE, seed)
         path = sampled.records.absolute()
     typer.echo(f"records: {path}")
-    typer.echo(f"the legacy readouts copy the ids of {sampled.reference}")
+    if sampled.reference is not None:
+        typer.echo(f"the legacy readouts copy the ids of {sampled.reference}")
     return path
 
 

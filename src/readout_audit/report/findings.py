@@ -12,6 +12,7 @@ from readout_audit.report.coverage import missed, missed_sentence, missed_table,
 from readout_audit.report.grid import Column, Grid, grid, numbers, texts
 from readout_audit.report.inputs import About, CellKey, GapKey, RunData, short_names
 from readout_audit.report.relabelled import fraction_of, relabelled_gaps
+from readout_audit.report.scripts import scripts_table
 from readout_audit.report.summary import label_words
 from readout_audit.report.text import listed, of, percent, points
 from readout_audit.scores.self_agreement import DIFFERENT, WORDINGS
@@ -65,6 +66,11 @@ def topics(data: RunData) -> list[Topic]:
             "Answers without a clear reading",
             "How many were ties, unparsed, invalid or decided by a quirk?",
             unclear,
+        ),
+        (
+            "What scoring scripts would print",
+            "What does each script in use report of these answers, by its own arithmetic?",
+            scripts,
         ),
         (
             "Emitted tokens that a readout misses",
@@ -438,6 +444,17 @@ def _quirk_rows(data: RunData, cell: CellKey) -> list[list[str]]:
         for flag, by_split in (described.get("flags") or {}).items()
         for split, count in by_split.items()
         if count
+    ]
+
+
+# What scoring scripts would print
+
+
+def scripts(data: RunData, names: Mapping[CellKey, str]) -> list[Finding]:
+    """Return, by cell, the own figures of every script whose rule the run applied."""
+    tables = {cell: scripts_table(data, cell) for cell in data.cells}
+    return [
+        Finding("", _name(names, cell), (), (table,)) for cell, table in tables.items() if table is not None
     ]
 
 

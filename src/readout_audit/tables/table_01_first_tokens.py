@@ -41,6 +41,8 @@ def build(inputs: RunTables) -> Table:
 def _rows(tokens: FirstTokens, splits: list[str]) -> list[tuple[Cell, ...]]:
     """Return the rows of one cell: read ids, other ids, rows without a token if any, and all."""
     rows: list[tuple[Cell, ...]] = []
+    # Neither readout has ids here, as with a model behind a server: nothing is said of what they read.
+    not_read = NOT_READ if tokens.sides else NOT_AVAILABLE
     for token in (*tokens.sides, *tokens.others):
         side = tokens.sides.get(token)
         rows.append(
@@ -48,8 +50,8 @@ def _rows(tokens: FirstTokens, splits: list[str]) -> list[tuple[Cell, ...]]:
                 *tokens.cell,
                 token,
                 tokens.pieces.get(token) or NOT_RECORDED,
-                f"as {side}" if side else NOT_READ,
-                f"as {side}" if side and token in tokens.narrow else NOT_READ,
+                f"as {side}" if side else not_read,
+                f"as {side}" if side and token in tokens.narrow else not_read,
                 *_counts(
                     [tokens.counts[split][token] if split in tokens.counts else None for split in splits]
                 ),
@@ -57,7 +59,7 @@ def _rows(tokens: FirstTokens, splits: list[str]) -> list[tuple[Cell, ...]]:
         )
     missing = [tokens.unknown(split) if split in tokens.counts else None for split in splits]
     if any(missing):
-        rows.append((*tokens.cell, "none", NO_TOKEN, NOT_READ, NOT_READ, *_counts(missing)))
+        rows.append((*tokens.cell, "none", NO_TOKEN, not_read, not_read, *_counts(missing)))
     rows.append((*tokens.cell, ALL, ALL, "-", "-", *_counts([tokens.n.get(split) for split in splits])))
     return rows
 

@@ -6,22 +6,25 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scores.decision_files import row, write_decisions
 
 from readout_audit.claims.table import STATUSES
 from readout_audit.errors import AuditError
 from readout_audit.report.charts import Pair, dumbbells
 from readout_audit.report.claims import VERDICTS, merged, read_claims
 from readout_audit.report.grid import Column, Mark, grid, without_constant
-from readout_audit.report.inputs import RunData
+from readout_audit.report.inputs import Files, RunData
 from readout_audit.report.markdown_tables import read_markdown_table
 from readout_audit.report.page import build_page
 from readout_audit.report.pictures import read_picture
 from readout_audit.report.run_folder import find_run
+from readout_audit.report.scripts import scripts_table
 from readout_audit.report.text import flat, listed, of, percent, points, visible
+from readout_audit.stages import concatenate_scores, score
 from readout_audit.tables.base import Column as TableColumn
 from readout_audit.tables.base import Table, text_column
 from readout_audit.tables.render import one_line, to_markdown
-from report.small_run import PAIR, READOUTS, hostile_table, make_run, write_png
+from report.small_run import CELL, PAIR, READOUTS, hostile_table, make_run, write_png
 
 
 @pytest.mark.parametrize(
@@ -267,3 +270,36 @@ def test_a_readout_that_misses_emitted_tokens_is_told_and_warned_of(folder: Path
 def test_nothing_is_said_where_the_source_does_not_tell_the_first_tokens(folder: Path):
     page = build_page("r", RunData(make_run(folder), PAIR))
     assert 'class="warning"' not in page and "Emitted tokens that a readout misses" in page
+
+
+def test_the_scripts_own_figures_stand_beside_ours(folder: Path):
+    """One positive of two is answered "yes." at length: lmms-eval drops it, and so finds an F1 of 1."""
+    about = {
+        name: {"available": True, "kind": "string", "source": "s"}
+        for name in ("lmms_eval", "vlmevalkit", "a")
+    }
+    rows = [
+        {
+            **row("random", n, label, "0.jpg", "dog", lmms_eval=said, vlmevalkit=said, a=said),
+            "dataset": CELL["dataset"],
+        }
+        for n, (label, said) in enumerate([("yes", "yes"), ("yes", "unparsed"), ("no", "no"), ("no", "no")])
+    ]
+    decisions = write_decisions(folder / "d.parquet", rows, cell=CELL, readouts=about)
+    score.run(decisions, folder / "s.parquet", relabel={}, resamples=0)
+    concatenate_scores.run([folder / "s.parquet"], folder / "scores.parquet")
+    data = RunData(Files(scores=folder / "scores.parquet", decisions=(decisions,)), PAIR)
+    table = scripts_table(data, data.cells[0])
+    assert [column.name for column in table.columns][3:8] == [
+        "accuracy",
+        "precision",
+        "recall",
+        "f1",
+        "yes-ratio",
+    ]
+    # Ours: tp 1, one missed: 2/3. VLMEvalKit counts the unparsed one as a no, and prints no yes-ratio.
+    assert table.rows == (
+        ("random", "lmms_eval", "0.6667", "0.7500", "1.0000", "1.0000", "1.0000", "0.5000", "1"),
+        ("random", "vlmevalkit", "0.6667", "0.7500", "1.0000", "0.5000", "0.6667", "not reported", "1"),
+    )
+    assert scripts_table(RunData(make_run(folder), PAIR), data.cells[0]) is None
