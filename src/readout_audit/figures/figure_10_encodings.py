@@ -15,6 +15,11 @@ from readout_audit.tables.vocabulary import FORMS, FROM_PAPER, FROM_VOCABULARY
 LOOKED_UP = f"{FROM_PAPER}, looked up as pieces"
 """Table 5 names the id of every piece in the vocabulary, which is not what encoding its text gives."""
 
+CAPTION = (
+    "Solid: the form is one token. Dashed: several tokens. Heavy frame: the one-token rule keeps the id."
+)
+LOOKED_UP_CAPTION = "\nLooked up as pieces: ids of the vocabulary's own pieces; encoding a text may give others, so none is framed."
+
 
 class Encoding(NamedTuple):
     """What one vocabulary makes of the forms: form -> ids, and id -> piece where known."""
@@ -40,12 +45,8 @@ def draw(inputs: RunTables) -> Figure:
         axes = figure.add_subplot(spec[index // 2, start : start + 2])
         _draw_panel(axes, encoding)
         axes.set_axis_off()
-    figure.supxlabel(
-        "Solid: the form is one token. Dashed: several tokens. Heavy frame: the one-token rule keeps the id. Looked up "
-        "as\npieces: ids of the vocabulary's own pieces; encoding a text may give others, so none is framed.",
-        fontsize=7,
-        color=style.GREY,
-    )
+    looked_up = any(encoding.source == LOOKED_UP for encoding in found)
+    figure.supxlabel(f"{CAPTION}{LOOKED_UP_CAPTION if looked_up else ''}", fontsize=7, color=style.GREY)
     return figure
 
 

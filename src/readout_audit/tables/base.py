@@ -17,6 +17,8 @@ NOT_AVAILABLE = "not_available"
 """The source of these answers cannot say (printed counts have no logits, for one)."""
 DERIVED = "derived"
 """The number follows from others by a theorem; nobody measured it."""
+PRINTED = "printed"
+"""The number is the one the paper prints; several matrices give it, so nothing was counted for it."""
 NOT_IDENTIFIABLE = "not_identifiable"
 """Several values fit everything the source says."""
 
@@ -26,6 +28,7 @@ WORDS = {
     NOT_RUN: "not_run: not part of this run.",
     NOT_AVAILABLE: "not_available: the source of these answers cannot say.",
     DERIVED: "derived: follows by Theorem 1 from the readout over all emitted tokens; it was not measured.",
+    PRINTED: "printed: as the paper prints it; several confusion matrices give it, so the source counts nothing for it.",
     NOT_IDENTIFIABLE: "not_identifiable: several values fit everything the source states.",
 }
 """What each word in a cell means; a table that uses one explains it in its notes."""
@@ -124,8 +127,13 @@ class Table:
 
     def all_notes(self) -> tuple[str, ...]:
         """Return the notes, then what each word used in a cell means."""
-        used = {word for row in self.texts() for text in row for word in WORDS if word in text}
+        used = {word for row in self.texts() for text in row for word in WORDS if _uses(text, word)}
         return (*self.notes, *(WORDS[word] for word in WORDS if word in used))
+
+
+def _uses(text: str, word: str) -> bool:
+    """Tell whether a cell uses a word; "printed", which other texts may hold, only in brackets."""
+    return (f"({word})" if word == PRINTED else word) in text
 
 
 def cell_text(cell: Cell, column: Column) -> str:

@@ -2,12 +2,14 @@
 
 from fractions import Fraction
 
+from readout_audit.claims.numbers import read_numbers, select
 from readout_audit.exact import printed
 from readout_audit.scores.confusion import Confusion
 from readout_audit.tables.base import (
     DERIVED,
     NOT_AVAILABLE,
     NOT_RUN,
+    PRINTED,
     Cell,
     Column,
     Marked,
@@ -16,7 +18,7 @@ from readout_audit.tables.base import (
     text_column,
 )
 from readout_audit.tables.common import IDENTITY, WITHOUT_LOGITS, absent_word, answer_notes, identity_cells
-from readout_audit.tables.first_tokens import first_tokens
+from readout_audit.tables.first_tokens import COUNTS, first_tokens
 from readout_audit.tables.inputs import RunTables, SplitKey
 
 DERIVABLE = ("dynamic_single", "string_parse", "first_token")
@@ -32,6 +34,7 @@ def build(inputs: RunTables) -> Table:
         for split in tokens.counts
         if tokens.cell.source in WITHOUT_LOGITS and tokens.all_emitted_are_read_words(split)
     }
+    printed_only = _printed(inputs)
     rows: list[tuple[Cell, ...]] = []
     seen: list[Confusion] = []
     for cell, labels, split in inputs.scored_splits():
@@ -43,6 +46,8 @@ def build(inputs: RunTables) -> Table:
                 row.append(confusion.f1)
             elif (cell, split) in derivable and readout in DERIVABLE:
                 row.append(_derived(inputs, (cell, labels, split)))
+            elif (cell.source, cell.model, split, readout) in printed_only:
+                row.append(Marked(printed_only[cell.source, cell.model, split, readout], PRINTED))
             else:
                 row.append(absent_word(inputs, cell, readout))
         n = inputs.size(cell, labels, split)
@@ -65,6 +70,16 @@ def build(inputs: RunTables) -> Table:
             *answer_notes(seen),
         ),
     )
+
+
+def _printed(inputs: RunTables) -> dict[tuple[str, str, str, str], Fraction]:
+    """Return (source, model, split, readout) -> the F1 that Table 4 prints, for runs on printed counts."""
+    if inputs.sources.claims is None:
+        return {}
+    numbers = select(read_numbers(inputs.sources.claims), section="Table 4", kind="score", quantity="f1")
+    return {
+        (COUNTS, number.model, number.split, number.readout): Fraction(number.printed) for number in numbers
+    }
 
 
 def _derived(inputs: RunTables, key: SplitKey) -> Cell:

@@ -131,6 +131,24 @@ def test_table_4_derives_what_theorem_1_gives(tmp_path, published):
     assert any(note.startswith("derived:") for note in table.all_notes())
 
 
+def test_table_4_of_printed_counts_shows_an_f1_that_fixes_no_matrix_as_printed(tmp_path, claims):
+    """LLaVA-1.6's string parse: F1 0.8521 is printed, and 138 matrices give it."""
+    mistral = LLAVA._replace(model="llava-1.6-mistral-7b")
+    rows = decision_rows(mistral, SMALL, tokens=None, order_known=False)
+    decisions = write_decisions(tmp_path, rows, mistral, READOUTS_READ)
+    scores = write_scores(
+        tmp_path, [score_row(mistral, "pope", "adversarial", TWO, tp=1500, fp=1500, tn=0, fn=0)]
+    )
+    options = dataclasses.replace(OPTIONS, models=("llava-1.6-mistral-7b",))
+    sources = {"scores": scores, "decisions": (decisions,)}
+    table = registry.get("table_04_readouts")(run_of(options, claims=claims, **sources))
+    row = cells(table, by=["split"])["adversarial",]
+    assert (row["legacy_2tok"], row["string_parse"]) == ("0.6667", "0.8521 (printed)")
+    assert any(note.startswith("printed: as the paper prints it") for note in table.all_notes())
+    without = registry.get("table_04_readouts")(run_of(options, **sources))
+    assert "0.8521" not in str(without.texts())
+
+
 def test_table_4_has_words_for_what_is_not_there(tmp_path):
     rows = decision_rows(ASKED, SMALL, tokens=(3869, 1939), order_known=True)
     read = READOUTS_READ | {"dynamic_single": {"available": False, "why_not": "no ids"}}
