@@ -18,7 +18,9 @@ LOOKED_UP = f"{FROM_PAPER}, looked up as pieces"
 CAPTION = (
     "Solid: the form is one token. Dashed: several tokens. Heavy frame: the one-token rule keeps the id."
 )
-LOOKED_UP_CAPTION = "\nLooked up as pieces: ids of the vocabulary's own pieces; encoding a text may give others, so none is framed."
+LOOKED_UP_CAPTION = "\nLooked up as pieces: ids of the vocabulary's own pieces. Encoding a text may give others; none is framed."
+LOOKED_UP = f"{FROM_PAPER}, looked up as pieces"
+"""Table 5 names each piece's id in the vocabulary, which is not what encoding its text gives."""
 
 
 class Encoding(NamedTuple):
