@@ -12,9 +12,6 @@ from readout_audit.tables.inputs import RunTables
 from readout_audit.tables.table_10_encodings import printed_encodings, printed_vocabulary
 from readout_audit.tables.vocabulary import FORMS, FROM_PAPER, FROM_VOCABULARY
 
-LOOKED_UP = f"{FROM_PAPER}, looked up as pieces"
-"""Table 5 names the id of every piece in the vocabulary, which is not what encoding its text gives."""
-
 CAPTION = (
     "Solid: the form is one token. Dashed: several tokens. Heavy frame: the one-token rule keeps the id."
 )
