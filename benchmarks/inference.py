@@ -65,6 +65,9 @@ teddy bear, hair drier, toothbrush""".replace("\n", " ").split(", ")
 FREQUENT = ["person", "chair", "car", "dining table", "cup", "bottle", "bowl", "handbag"]
 """Stands in for POPE's popular negatives: few nouns, asked about again and again."""
 
+WORDS = set(["USER", "ASS", "IST", "ANT", "Is", "there", "a", "in", "the", "image", "Answer", "yes", "or", "no", "only", "again"])
+"""Pieces of the prompt's frame, as LLaMA's vocabulary has them."""
+
 
 @dataclass(frozen=True)
 class Geometry:
@@ -319,14 +322,16 @@ def tokenizer_of(arguments: argparse.Namespace) -> Any:
         from readout_audit.tokens.loading import load_tokenizer
 
         return load_tokenizer(arguments.tokenizer)
-    words = {word for noun in NOUNS for word in noun.split()}
-    return metaspace_tokenizer(
-        tuple(
-            sorted(
-                words | {"Is", "there", "a", "in", "the", "image", "Answer", "or", "only", "USER", "again"}
-            )
-        )
-    )
+    from tokenizers.models import Unigram
+
+    words = {word for noun in NOUNS for word in noun.split()} | WORDS
+    tokenizer = metaspace_tokenizer(tuple(sorted(words)))
+    backend = tokenizer.backend_tokenizer
+    pieces = sorted(backend.get_vocab(with_added_tokens=False).items(), key=lambda item: item[1])
+    # Merges of one word may cut another; by scores a word of the prompt is one piece, as in a real vocabulary.
+    scores = [(piece, -1.0 if piece.lstrip("▁") in words else -10.0 * len(piece)) for piece, _ in pieces]
+    backend.model = Unigram(scores, unk_id=0)
+    return tokenizer
 
 
 def report(arguments: argparse.Namespace, found: dict[str, Any]) -> dict[str, Any]:
