@@ -13,7 +13,6 @@ from readout_audit.consistency.table import (
     Rows,
     describe,
     make_row,
-    read_count,
     read_rows,
     write_results,
 )
@@ -59,7 +58,7 @@ def check_numbers(
     try:
         reading = Reading(percent, _decimals(decimals), positives, negatives)
         rows = _rows(csv, given, reading)
-        results = _check_rows(rows, _rounding(rounding), read_count(limit, "--limit"))
+        results = _check_rows(rows, _rounding(rounding), _limit(limit))
         if output is not None:
             write_results(output, rows, results)
     except AuditError as error:
@@ -100,6 +99,13 @@ def _rounding(text: str) -> Rounding:
             return rounding
     known = ", ".join(ROUNDINGS).replace("_", "-")
     raise AuditError(f"--rounding: {text!r} is not known; use one of {known}.")
+
+
+def _limit(text: str) -> int:
+    """Read how many matrices are listed."""
+    if not text.isascii() or not text.isdigit():
+        raise AuditError(f"--limit: {text!r} is not a whole number from 0 on.")
+    return int(text)
 
 
 def _decimals(text: str | None) -> int | None:

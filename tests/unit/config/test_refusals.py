@@ -649,7 +649,7 @@ def test_unreadable_mirror(in_root: Path, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "run", [None, "demo", "demo-grid", "paper-counts", "paper-published", "paper-diagnostic"]
+    "run", [None, "demo", "demo-grid", "demo-releases", "paper-counts", "paper-published", "paper-diagnostic"]
 )
 def test_shipped_configs_are_accepted(run: str | None, in_root: Path) -> None:
     config = merged(in_root, run)
@@ -760,3 +760,25 @@ def test_figure_6_takes_the_papers_questions_and_shows_only_pictures_of_ones_own
     demo = wired("demo")
     assert json.loads(demo.table_options(None))["samples"] == []
     assert images(demo) == ["results/demo/world/images"]
+
+
+def test_releases_are_compared_where_they_ask_about_the_same_pictures(in_root: Path) -> None:
+    config = merged(in_root, None) | {"models": ["llava-1.5-7b"], "extra_cells": [], "mirror": str(in_root)}
+
+    def pairs(*datasets: str) -> list[tuple[str, str]]:
+        plan = Wiring(
+            load_plan(
+                config | {"datasets": list(datasets)}, in_root / "workflow/schemas", known_names()
+            ).config
+        )
+        return [(first.dataset, second.dataset) for first, second in plan.release_pairs]
+
+    assert pairs("coco-2023-10") == []
+    assert pairs("coco-2023-11", "coco-2023-10") == [("coco-2023-11", "coco-2023-10")]
+    # A-OKVQA asks about COCO files under labels of its own, so it shares no question with POPE's own release.
+    assert pairs("coco-2023-10", "aokvqa-seem") == []
+    assert len(pairs("coco-2023-10", "aokvqa-seem", "coco-2023-11", "coco-2023-08")) == 3
+    alone = config | {"tables": ["table_releases"]}
+    assert "tables names 'table_releases', which compares two releases of the same questions" in refusal(
+        alone, in_root
+    )
