@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from readout_audit.contracts import YES
 from readout_audit.exact import printed
 from readout_audit.gap.algebra import RATES
 from readout_audit.gap.relabel import OTHER, OWN_ALL
@@ -319,7 +320,10 @@ def self_agreement(data: RunData, names: Mapping[CellKey, str]) -> list[Finding]
     examples = {about.cell: about.rows for about in data.disagreements}
     findings = []
     for about in data.agreement:
-        verdicts = _agreement_sentences([str(line) for line in about.metadata.get("verdicts", ())])
+        verdicts = (
+            *_agreement_sentences([str(line) for line in about.metadata.get("verdicts", ())]),
+            *_true_positives(about.rows, data.pair[0]),
+        )
         tables = [_agreement_table(about.rows)]
         if examples.get(about.cell):
             tables.append(_example_table(examples[about.cell]))
@@ -338,6 +342,24 @@ def _agreement_sentences(verdicts: Sequence[str]) -> tuple[str, ...]:
         f"answered differently: what one deterministic setup would give."
     )
     return (*differing, summary)
+
+
+def _true_positives(rows: Sequence[Mapping[str, Any]], readout: str) -> list[str]:
+    """Say what differing answers to shared label-yes questions do to the count of true positives."""
+    said = []
+    shared = [row for row in rows if (row["readout"], row["label"]) == (readout, YES) and row["shared"]]
+    for first, second in dict.fromkeys((row["first"], row["second"]) for row in shared):
+        here = [row for row in shared if (row["first"], row["second"]) == (first, second)]
+        asked, differing, to_no, to_yes = (
+            sum(row[name] for row in here) for name in ("shared", "differing", "yes_to_no", "no_to_yes")
+        )
+        if differing:
+            said.append(
+                f"Of the {asked:,} questions labelled yes that {first} and {second} share, however they are spelt, "
+                f"{readout} answers {differing:,} differently: {to_yes:,} are yes in {second} alone, {to_no:,} in "
+                f"{first} alone, a difference of {abs(to_yes - to_no):,} true positives."
+            )
+    return said
 
 
 def _agreement_table(rows: Sequence[Mapping[str, Any]]) -> Grid:
