@@ -65,7 +65,26 @@ teddy bear, hair drier, toothbrush""".replace("\n", " ").split(", ")
 FREQUENT = ["person", "chair", "car", "dining table", "cup", "bottle", "bowl", "handbag"]
 """Stands in for POPE's popular negatives: few nouns, asked about again and again."""
 
-WORDS = set(["USER", "ASS", "IST", "ANT", "Is", "there", "a", "in", "the", "image", "Answer", "yes", "or", "no", "only", "again"])
+WORDS = set(
+    [
+        "USER",
+        "ASS",
+        "IST",
+        "ANT",
+        "Is",
+        "there",
+        "a",
+        "in",
+        "the",
+        "image",
+        "Answer",
+        "yes",
+        "or",
+        "no",
+        "only",
+        "again",
+    ]
+)
 """Pieces of the prompt's frame, as LLaMA's vocabulary has them."""
 
 

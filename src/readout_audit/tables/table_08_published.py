@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from readout_audit import fileio
 from readout_audit.claims.evidence import RELEASE, TEMPLATE
 from readout_audit.claims.finding import agrees
 from readout_audit.claims.groups import fitting, grouped
@@ -16,7 +17,8 @@ from readout_audit.corrections.published import (
     metric,
     row_name,
 )
-from readout_audit.corrections.schema import FIXED, OK
+from readout_audit.corrections.schema import CORRECTIONS, FIXED, OK
+from readout_audit.exact import printed
 from readout_audit.scores.confusion import Confusion
 from readout_audit.tables.base import NOT_RUN, Cell, Column, Table, text_column
 from readout_audit.tables.inputs import RunTables
@@ -69,6 +71,7 @@ def build(inputs: RunTables) -> Table:
             "matrices: integer matrices of 1,500 positives and 1,500 negatives that print as the row; where "
             "there is none, the row cannot come from one run of these questions.",
             *blame,
+            *_further_files(inputs),
             "verdict: reproduced where this run prints the same, differs where the source leaves nothing open, "
             "not_identifiable where it does (Appendix F.1 gives no map to [0, 1] and no β for several).",
         ),
@@ -103,6 +106,27 @@ def _baseline(inputs: RunTables) -> tuple[Cell, ...]:
         return (*leading, *(NOT_RUN,) * 4)
     same = all(agrees(metric(found, number.quantity), number) for number in members)
     return (*leading, *(metric(found, name) for name in METRICS), REPRODUCED if same else DIFFERS)
+
+
+def _further_files(inputs: RunTables) -> list[str]:
+    """Say what the authors' files hold that are no run of a row: a part of the questions, or no correction."""
+    said = []
+    for path in inputs.sources.corrections:
+        described = fileio.table_metadata(fileio.read_table(path, CORRECTIONS, "the corrections file"))
+        for name, about in described.get("published", {}).items():
+            matrix = Confusion(*(about[cell] for cell in ("tp", "fp", "tn", "fn")))
+            found = f"TP {matrix.tp:,}, FP {matrix.fp:,}, F1 {printed(matrix.f1, 4)}"
+            if about["correction"] is None:
+                said.append(
+                    f"{name}: the uncorrected run once more, {found}; it answers "
+                    f"{about['otherwise_than_main_run']:,} of {about['questions']:,} questions otherwise than the main run."
+                )
+            elif about["answered"] < about["questions"]:
+                said.append(
+                    f"{name}: published for {about['answered']:,} of {about['questions']:,} questions, {found}; too few "
+                    "for its row."
+                )
+    return said
 
 
 _Key = tuple[str, str, str, str, float]

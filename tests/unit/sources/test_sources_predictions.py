@@ -20,6 +20,8 @@ from readout_audit.sources.predictions import (
 from readout_audit.sources.published import read_published
 from readout_audit.stages import build_questions, corrections_from_published, decisions_from_published
 from readout_audit.stages.corrections_from_published import Source
+from readout_audit.tables import registry
+from readout_audit.tables.inputs import Options, RunTables, Sources
 
 MIRROR = "mirror/published"
 PREDICTIONS = ("baseline", "beta1.0", "clip_b1.0")
@@ -260,7 +262,7 @@ def first_hundred(asked):
         yield one["label"]
 
 
-def test_a_published_correction_is_scored_like_a_runs_own(main_run, shared, tmp_path):
+def test_a_published_correction_is_scored_like_a_runs_own(main_run, shared, root, tmp_path):
     sources = [
         Source(
             "entropy",
@@ -282,6 +284,17 @@ def test_a_published_correction_is_scored_like_a_runs_own(main_run, shared, tmp_
     assert found["delta_f1"] == pytest.approx(2 * 1118 / (1118 + 121 + 1500) - 2348 / 2856, abs=1e-12)
     assert found["delta_f1_low"] < found["delta_f1"] < found["delta_f1_high"]
     assert found["yes_to_no"] - found["no_to_yes"] == 1356 - 1239
+    shown = registry.get("table_08_published")(
+        RunTables(
+            Sources(corrections=(output,), claims=root / "resources/paper/numbers.csv"),
+            Options(splits=("adversarial",)),
+        )
+    )
+    assert (
+        "few: published for 100 of 3,000 questions, TP 50, FP 0, F1 1.0000; too few for its row."
+        in shown.notes
+    )
+    assert any(row[0] == "entropy" and row[-1] == "reproduced" for row in shown.rows)
     few = table_metadata(table)["published"]["few"]
     assert (few["answered"], few["questions"], few["tp"], few["fp"]) == (100, 3000, 50, 0)
 
@@ -314,3 +327,28 @@ def test_the_ablation_sample_belongs_to_the_release_but_for_its_spelling(main_ru
     assert table.num_rows == 0
     about = table_metadata(table)["published"]["magnitude"]
     assert (about["answered"], about["spelt_otherwise"]) == (15, 1)
+
+
+def test_the_uncorrected_run_once_more_is_counted_beside_the_main_one(main_run, shared, root, tmp_path):
+    def again(asked):
+        """The main run's answers, but for the first question, which it answers yes."""
+        published = json.loads(
+            (shared / MIRROR / "experiments/pope_adversarial_2tok_vs_8tok.json").read_text()
+        )["results"]
+        by_id = {str(one["question_id"]): one["pred_8tok"] for one in published}
+        for number, one in enumerate(asked):
+            yield "no" if number == 0 else by_id[one["question_id"]]
+
+    source = Source("baseline", "adversarial", as_predictions(main_run, again), None, None, None)
+    corrections_from_published.run([source], main_run / "d.parquet", tmp_path / "c.parquet")
+    table = registry.get("table_08_published")(
+        RunTables(
+            Sources(corrections=(tmp_path / "c.parquet",), claims=root / "resources/paper/numbers.csv"),
+            Options(splits=("adversarial",)),
+        )
+    )
+    # TP 1,174 less the first question's: F1 2346 / (1173 + 182 + 1500) = 0.8217.
+    assert (
+        "baseline: the uncorrected run once more, TP 1,173, FP 182, F1 0.8217; it answers 1 of 3,000 questions "
+        "otherwise than the main run."
+    ) in table.notes
