@@ -65,8 +65,7 @@ teddy bear, hair drier, toothbrush""".replace("\n", " ").split(", ")
 FREQUENT = ["person", "chair", "car", "dining table", "cup", "bottle", "bowl", "handbag"]
 """Stands in for POPE's popular negatives: few nouns, asked about again and again."""
 
-WORDS = set(
-    [
+WORDS = {
         "USER",
         "ASS",
         "IST",
@@ -83,8 +82,7 @@ WORDS = set(
         "no",
         "only",
         "again",
-    ]
-)
+    }
 """Pieces of the prompt's frame, as LLaMA's vocabulary has them."""
 
 
