@@ -66,23 +66,23 @@ FREQUENT = ["person", "chair", "car", "dining table", "cup", "bottle", "bowl", "
 """Stands in for POPE's popular negatives: few nouns, asked about again and again."""
 
 WORDS = {
-        "USER",
-        "ASS",
-        "IST",
-        "ANT",
-        "Is",
-        "there",
-        "a",
-        "in",
-        "the",
-        "image",
-        "Answer",
-        "yes",
-        "or",
-        "no",
-        "only",
-        "again",
-    }
+    "USER",
+    "ASS",
+    "IST",
+    "ANT",
+    "Is",
+    "there",
+    "a",
+    "in",
+    "the",
+    "image",
+    "Answer",
+    "yes",
+    "or",
+    "no",
+    "only",
+    "again",
+}
 """Pieces of the prompt's frame, as LLaMA's vocabulary has them."""
 
 
