@@ -67,6 +67,7 @@ def planned(result: "subprocess.CompletedProcess[str]") -> dict[str, int]:
 
 SMALL: dict[str, object] = {
     "models": ["tiny-llava", "tiny-mistral"],
+    "extra_cells": [],
     "readouts": ["legacy_2tok", "legacy_8tok", "dynamic_single", "string_parse", "first_token"],
     "tables": ["table_02_protocols", "table_04_readouts", "table_08_corrections", "table_13_confusion"],
     "figures": ["figure_02_confusion", "figure_07_corrections"],

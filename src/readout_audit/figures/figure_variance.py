@@ -21,7 +21,7 @@ def draw(inputs: RunTables) -> Figure:
     """Draw one row of panels per scope: shares of the variance, and the range of F1 along each factor."""
     rows, metadata = variance(inputs)
     primary = [row for row in rows if row["labels"] == inputs.options.labels[0]]
-    scopes = list(dict.fromkeys(row["scope"] for row in primary))
+    scopes = shown_scopes(primary)
     if not scopes:
         return style.say_nothing_to_show(style.new_figure(style.WIDTH, 1.0), NOTHING)
     splits = [split for split in inputs.options.splits if any(row["split"] == split for row in primary)]
@@ -45,6 +45,13 @@ def draw(inputs: RunTables) -> Figure:
     _share_scale([right for _, right in grid])
     _legend(figure, primary, splits)
     return figure
+
+
+def shown_scopes(rows: Sequence[Row]) -> list[str]:
+    """Return the scopes in which several factors vary: one alone has all of the variance. All where none does."""
+    scopes = list(dict.fromkeys(row["scope"] for row in rows))
+    crossed = {row["scope"] for row in rows if row["order"] > 1}
+    return [scope for scope in scopes if scope in crossed] or scopes
 
 
 def factor_names(rows: Sequence[Row]) -> list[str]:

@@ -549,7 +549,10 @@ BAD: dict[str, tuple[Callable[[Config], None], str]] = {
 def test_bad_config_is_refused_in_one_sentence(name: str, in_root: Path) -> None:
     mutate, expected = BAD[name]
     config = merged(in_root, "demo")
-    config["models"] = ["tiny-llava"]  # so that "tiny-qwen" is a known model that is not asked
+    config |= {
+        "models": ["tiny-llava"],
+        "extra_cells": [],
+    }  # so that "tiny-qwen" is a known model that is not asked
     mutate(config)
     sentence = refusal(config, in_root)
     assert expected in sentence

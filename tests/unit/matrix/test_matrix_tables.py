@@ -19,7 +19,7 @@ from readout_audit.errors import AuditError
 from readout_audit.figures import registry as figures
 from readout_audit.figures import style
 from readout_audit.figures.figure_ranking import model_intervals, ranked_panels, verdict
-from readout_audit.figures.figure_variance import HIGHER, factor_names, share_of
+from readout_audit.figures.figure_variance import HIGHER, factor_names, share_of, shown_scopes
 from readout_audit.matrix.ranking import Order
 from readout_audit.stages import (
     concatenate_scores,
@@ -317,6 +317,17 @@ def test_variance_figure_draws_shares_and_ranges(run: RunTables) -> None:
         "readout × precision",
     ]
     assert "m · 4 values of F1" in texts(figure) and "2 precisions · 2 readouts" in texts(figure)
+
+
+def test_a_scope_in_which_one_factor_varies_is_left_to_the_table() -> None:
+    one = {"scope": "m", "factor": "readout", "order": 1}
+    crossed = [
+        {"scope": "all models", "factor": "readout", "order": 1},
+        {"scope": "all models", "factor": "readout × model", "order": 2},
+    ]
+    assert shown_scopes([one, *crossed]) == ["all models"]
+    assert shown_scopes([one]) == ["m"]
+    assert shown_scopes([]) == []
 
 
 def test_higher_interactions_are_one_line() -> None:

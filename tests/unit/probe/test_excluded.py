@@ -89,10 +89,10 @@ def test_equal_excluded_logits_say_no(tmp_path):
     read = files(tmp_path, [record(1, "a.jpg", [2.0, 5.0, 2.0, 3.0])], None)
     rows = Rows(np.arange(1), np.zeros(1, dtype=np.int64), np.array([True]), Images(np.zeros(1), 1))
     answers = main_answers(read.under("legacy_8tok"), Block("pope", "adversarial", rows, np.arange(1)))
-    found = {
-        row["side"]: row for row in excluded_rows(answers, measure_excluded(read.under("legacy_2tok")), None)
-    }
-    assert (found["pair"]["says_yes"], found["pair"]["label_hits"], found["pair"]["answer_hits"]) == (0, 0, 0)
+    excluded = measure_excluded(read.under("legacy_2tok"))
+    found = {(row["outcome"], row["side"]): row for row in excluded_rows(answers, excluded, None)}
+    pair = found["tp", "pair"]
+    assert (pair["n"], pair["says_yes"], pair["label_hits"], pair["answer_hits"]) == (1, 0, 0, 0)
 
 
 def test_of_several_excluded_ids_the_best_counts(tmp_path):
