@@ -48,8 +48,8 @@ def draw(inputs: RunTables) -> Figure:
         grid = row.subplots(len(shown), len(splits), squeeze=False, sharex="row", sharey="row")
         for line, signal in zip(grid, shown, strict=True):
             for axes, split in zip(line, splits, strict=True):
-                _draw_panel(axes, one.by_split.get(split, []), signal)
-                axes.set_title(split) if signal == shown[0] else None
+                sizes = _draw_panel(axes, one.by_split.get(split, []), signal)
+                axes.set_title(f"{split}\n{sizes}" if signal == shown[0] else sizes)
             title = signal_title(signal, inputs.window(one.cell)).removeprefix("attention, ")
             line[0].set_ylabel(f"{title}\nshare of answers")
     caption(rows[-1][0], CAPTION)
@@ -63,27 +63,24 @@ def measured_signals(one: Panels) -> list[str]:
     return [signal for signal in SHOWN if not np.isnan(column(rows, signal)).all()]
 
 
-def _draw_panel(axes: Axes, rows: Sequence[Mapping[Any, Any]], signal: str) -> None:
-    """Draw both histograms on common bins."""
+def _draw_panel(axes: Axes, rows: Sequence[Mapping[Any, Any]], signal: str) -> str:
+    """Draw both histograms on common bins; return how many answers are in each."""
     values = column(list(rows), signal)
     right = np.array([row["answer"] == row["label"] for row in rows], dtype=bool)
     known = ~np.isnan(values)
     groups = [values[known & right], values[known & ~right]]
     if not known.any():
         say_in_panel(axes, "not available")
-        return
+        return ""
     edges = np.histogram_bin_edges(values[known], BINS)
     for index, group in enumerate(groups):
         if group.size:
             _draw_group(axes, group, edges, index)
-    sizes = "\n".join(
-        f"{style.thousands(len(group))} {name}"
-        for name, group in zip(("right", "wrong"), groups, strict=True)
-    )
-    axes.text(0.98, 0.97, sizes, transform=axes.transAxes, ha="right", va="top", fontsize=7)
     axes.xaxis.set_major_locator(MaxNLocator(3))
     axes.set_xlabel("attention")
     style.grid(axes)
+    sizes = [style.thousands(len(group)) for group in groups]
+    return f"{sizes[0]} right, {sizes[1]} wrong"
 
 
 def _draw_group(axes: Axes, group: Floats, edges: Floats, index: int) -> None:
