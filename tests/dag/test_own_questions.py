@@ -151,7 +151,10 @@ def test_a_served_model_alone_needs_no_reference_and_resumes(project: Path) -> N
             "known_models": {"far": entry},
             "known_templates": {"far": {"authors": prompt}},
         }
-        run = run_config(models=["far"], reference_model="far", gap_pair=["first_token", "dynamic_single"])
+        run = run_config(
+            models=["far"], reference_model="far", gap_pair=["first_token", "dynamic_single"],
+            tables=["table_04_readouts", "table_05_token_ids"], figures=["figure_02_confusion"],
+        )  # fmt: skip
         write_yaml(project / "mine.yaml", {**config, **run})
         stopped = snakemake(project, *ALL)
         assert stopped.returncode != 0 and "what was answered is kept" in stopped.stdout + stopped.stderr

@@ -7,7 +7,7 @@ from typing import Any
 
 from readout_audit.contracts import LABELS, NO, UNPARSED, YES
 from readout_audit.errors import AuditError
-from readout_audit.score_file.load import Loaded, Row
+from readout_audit.score_file.load import Loaded, Row, shown
 
 IMAGE_KEYS = ("image", "image_path", "image_name", "image_source", "image_id")
 SPLIT_KEYS = ("split", "category")
@@ -57,7 +57,7 @@ class Columns:
             value = row.get(key)
             if not isinstance(value, str) or not value.strip():
                 raise AuditError(
-                    f"{self.path}, {place}: {key} must be a text that is not blank, not {value!r}."
+                    f"{self.path}, {place}: {key} must be a text that is not blank, not {shown(value)}."
                 )
             return value
 
@@ -86,7 +86,7 @@ class Columns:
                 value = int(value)
             if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
                 raise AuditError(
-                    f"{self.path}, {place}: {key} must be a whole number or a text, not {value!r}."
+                    f"{self.path}, {place}: {key} must be a whole number or a text, not {shown(value)}."
                 )
             return str(value).strip()
 
@@ -120,7 +120,9 @@ class Columns:
         def read(row: Row, place: str) -> str:
             value = row.get(key)
             if not isinstance(value, str) or value not in _AUTHORS_WORDS:
-                raise AuditError(f"{self.path}, {place}: {key} must be yes, no or unknown, not {value!r}.")
+                raise AuditError(
+                    f"{self.path}, {place}: {key} must be yes, no or unknown, not {shown(value)}."
+                )
             return _AUTHORS_WORDS[value]
 
         return self._each(read, "invalid")
@@ -129,7 +131,7 @@ class Columns:
 def plain_name(value: Any, where: str) -> str:
     """Return the last part of an image path."""
     if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
-        raise AuditError(f"{where}: the image must be a file name, not {value!r}.")
+        raise AuditError(f"{where}: the image must be a file name, not {shown(value)}.")
     return str(value).replace("\\", "/").rsplit("/", 1)[-1].strip()
 
 
@@ -137,5 +139,5 @@ def label_word(value: Any, where: str) -> str:
     """Return a label in lower case."""
     label = value.strip().lower() if isinstance(value, str) else value
     if label not in LABELS:
-        raise AuditError(f"{where}: the label must be yes or no, not {value!r}.")
+        raise AuditError(f"{where}: the label must be yes or no, not {shown(value)}.")
     return str(label)

@@ -7,7 +7,7 @@ from typing import Any
 from readout_audit.errors import AuditError
 from readout_audit.score_file.answers import Answers
 from readout_audit.score_file.columns import label_word, plain_name
-from readout_audit.score_file.load import Loaded, Row
+from readout_audit.score_file.load import Loaded, Row, shown
 
 
 def from_lmms_eval(path: Path, loaded: Loaded) -> Answers:
@@ -49,7 +49,7 @@ def _by_doc_id(path: Path, loaded: Loaded) -> list[int]:
     ids = [row.get("doc_id") for row in loaded.rows]
     for place, value in zip(loaded.places, ids, strict=True):
         if isinstance(value, bool) or not isinstance(value, int):
-            raise AuditError(f"{path}, {place}: doc_id must be a whole number, not {value!r}.")
+            raise AuditError(f"{path}, {place}: doc_id must be a whole number, not {shown(value)}.")
     order = sorted(range(len(ids)), key=lambda row: ids[row] or 0)
     for before, after in pairwise(order):
         if ids[before] == ids[after]:

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -18,6 +17,10 @@ Row = Mapping[str, Any]
 
 WIDEST_CELL = 2**27
 """Characters; result files of some kits carry whole pictures in base64."""
+
+
+LONGEST_SHOWN = 160
+"""Characters of a value that a sentence quotes."""
 
 
 class Loaded(NamedTuple):
@@ -58,8 +61,8 @@ def _parquet(path: Path) -> Loaded:
     """Read the rows of a Parquet file."""
     try:
         rows = pq.read_table(path).to_pylist()
-    except (OSError, pa.ArrowInvalid) as error:
-        raise AuditError(f"{path}: not a readable Parquet file ({error}).") from error
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise AuditError(f"{path}: not a readable Parquet file ({_one_line(error)}).") from error
     if not rows:
         raise AuditError(f"{path}: holds no answers.")
     return Loaded(rows, _numbered("row", len(rows)), "Parquet", {})
@@ -72,8 +75,8 @@ def _xlsx(raw: bytes, path: Path) -> Loaded:
     try:
         book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
         cells = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
-    except (OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile) as error:
-        raise AuditError(f"{path}: not a readable XLSX workbook ({error}).") from error
+    except Exception as error:  # damage shows as whatever the zip, XML and sheet readers meet in it
+        raise AuditError(f"{path}: not a readable XLSX workbook ({_one_line(error)}).") from error
     filled = [(number, row) for number, row in enumerate(cells, start=1) if any(v is not None for v in row)]
     if len(filled) < 2:
         raise AuditError(f"{path}: the first sheet holds no answers.")
@@ -179,6 +182,17 @@ def _header(names: list[str], path: Path) -> list[str]:
     if len(set(named)) != len(named):
         raise AuditError(f"{path}: a column name stands twice in the header ({', '.join(named)}).")
     return header
+
+
+def shown(value: object) -> str:
+    """Return a value as Python writes it, cut to what a sentence bears."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+
+
+def _one_line(error: Exception) -> str:
+    """Return what a library says is wrong, on one line."""
+    return " ".join(str(error).split())
 
 
 def _numbered(word: str, n: int) -> list[str]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from readout_audit.errors import AuditError
 from readout_audit.score_file.answers import Answers
+from readout_audit.score_file.load import shown
 from readout_audit.score_file.prompts import Wrapping, strip_prompts
 from readout_audit.score_file.questions import Asked, Key, SplitFile, release_name
 
@@ -97,7 +98,7 @@ def _images(answers: Answers, asked: Asked, questions: Sequence[str]) -> list[st
         if question not in text:
             raise AuditError(
                 f"{answers.where(row)}: question_id {question_id} is another question in the key file "
-                f"({text!r}, not {question!r}); give the key file these answers were made with."
+                f"({shown(text)}, not {shown(question)}); give the key file these answers were made with."
             )
         images.append(image)
     return images
@@ -116,7 +117,7 @@ def _spelt_as_asked(answers: Answers, files: Sequence[SplitFile]) -> list[str]:
     unknown = [row for row, image in enumerate(spelt) if image not in names]
     if unknown:
         raise AuditError(
-            f"{answers.where(unknown[0])}: the image {spelt[unknown[0]]!r} is in none of the question files, nor "
+            f"{answers.where(unknown[0])}: the image {shown(spelt[unknown[0]])} is in none of the question files, nor "
             f"are those of {len(unknown)} of the {len(spelt)} rows; give the release that was asked."
         )
     return spelt
@@ -203,7 +204,7 @@ def _keys(
     if missing:
         row = missing[0]
         raise AuditError(
-            f"{answers.where(row)}: question_id {pairs[row][0]} is not {pairs[row][1]!r} in {_choices(files)}, and "
+            f"{answers.where(row)}: question_id {pairs[row][0]} is not {shown(pairs[row][1])} in {_choices(files)}, and "
             f"{len(missing)} of {answers.rows} rows do not fit; give the question files that were asked, the file with the "
             "images of these ids (as LLaVA's llava_pope_test.jsonl), or answers that name images."
         )
@@ -304,7 +305,7 @@ def _refuse_duplicates(answers: Answers, keys: Sequence[Key], files: Sequence[Sp
         alike = len({_said(answers, row) for row in rows}) == 1
         if len(rows) > (asked[key] if split is None and alike else 1):
             raise AuditError(
-                f"{answers.where(rows[0])} and {answers.places[rows[1]]}: two answers to {key[1]!r} about {key[0]}"
+                f"{answers.where(rows[0])} and {answers.places[rows[1]]}: two answers to {shown(key[1])} about {key[0]}"
                 + ("" if alike else ", and they differ")
                 + "; keep one, or name the split of each."
             )

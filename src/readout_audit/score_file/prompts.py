@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from readout_audit.errors import AuditError
 from readout_audit.score_file.answers import Answers
+from readout_audit.score_file.load import shown
 from readout_audit.score_file.questions import SplitFile
 
 MISSPELT, SPELT = "imange", "image"
@@ -76,7 +77,7 @@ def _unknown(
     row = unknown[0]
     named = ", ".join(dict.fromkeys(file.name for file in files[:3]))
     start = (
-        f"{answers.where(row)}: {prompts[row]!r} is not a question of {named}, nor are those of {len(unknown)} of "
+        f"{answers.where(row)}: {shown(prompts[row])} is not a question of {named}, nor are those of {len(unknown)} of "
         f"the {answers.rows} rows"
     )
     if all(_respelt(stripped[at]) in known for at in unknown):

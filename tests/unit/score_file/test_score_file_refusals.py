@@ -1,6 +1,7 @@
 """What would have to be guessed is refused, in one sentence that names the file, the row and what to do."""
 
 import json
+import random
 
 import openpyxl
 import pytest
@@ -294,3 +295,39 @@ def test_the_command_writes_three_files(command, tmp_path, toy):
         "scores.csv",
         "scores.json",
     ]
+
+
+def damaged(raw, rng):
+    """Return a file's bytes with a few of them changed, cut out or put in."""
+    some = bytearray(raw)
+    for _ in range(rng.randint(1, 3)):
+        place = rng.randrange(len(some))
+        way = rng.randrange(3)
+        if way == 0:
+            some[place] = rng.randrange(256)
+        elif way == 1:
+            del some[place : place + rng.randint(1, 50)]
+        else:
+            some[place:place] = rng.randbytes(3)
+    return bytes(some)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_damaged_file_is_read_or_refused_in_one_sentence(name, tmp_path, toy):
+    rng = random.Random(name)
+    files = FORMATS[name](tmp_path)
+    raw = files[0].read_bytes()
+    refused = 0
+    for _ in range(8):
+        files[0].write_bytes(damaged(raw, rng))
+        try:
+            _score(files, [toy], None, [], False, "toy", None)
+        except AuditError as error:
+            refused += 1
+            assert "\n" not in str(error) and str(error).endswith(".") and len(str(error)) < 700
+    assert refused
+
+
+def test_a_value_of_any_length_is_quoted_in_a_sentence(tmp_path, toy):
+    rows = [{"image": "x" * 5000, "question": "y" * 5000, "answer": "Yes"}]
+    assert len(refusal([write_lines(tmp_path / "x.jsonl", rows)], toy)) < 700
