@@ -12,6 +12,7 @@ from readout_audit.datasets.sampling import (
     SPLITS,
     ImageObjects,
     build_questions,
+    choose_images,
     choose_negatives,
     count_statistics,
     question_text,
@@ -19,6 +20,7 @@ from readout_audit.datasets.sampling import (
     write_pope_file,
 )
 from readout_audit.errors import AuditError
+from readout_audit.stages.sample_questions import main as sample_questions
 
 NAMES = ("apple", "bed", "cup", "dog", "egg", "fork", "goat", "hat", "ink", "jug")
 
@@ -206,3 +208,53 @@ def test_the_wording_is_that_of_the_real_release(shared):
     assert len(rows) == 9000
     others = [row.question for row in rows if question_text(row.object or "") != row.question]
     assert others == ["Is there an traffic light in the image?"]
+
+
+def test_pictures_that_can_be_asked_about_are_drawn_by_seed_and_kept_in_order():
+    # With two questions either way: 4.png has one object only; the other three have two present and two absent.
+    for seed in range(4):
+        drawn, fit = choose_images(SMALL, SMALL_NAMES, 2, 2, seed, "x.json")
+        assert fit == 3 and drawn == [image for image in SMALL if image in drawn] and len(drawn) == 2
+        assert SMALL[3] not in drawn
+    assert len({tuple(choose_images(SMALL, SMALL_NAMES, 2, 2, seed, "x")[0]) for seed in range(9)}) > 1
+    with pytest.raises(
+        AuditError, match=r"x\.json: 4 pictures were asked for, but only 3 of 4 have 2 different"
+    ):
+        choose_images(SMALL, SMALL_NAMES, 2, 4, 0, "x.json")
+    # 1.png has four of five categories: one absent, so it cannot be asked about twice.
+    assert choose_images(SMALL[:1], SMALL_NAMES[:5], 1, 1, 0, "x")[1] == 1
+    with pytest.raises(AuditError):
+        choose_images(SMALL[:1], SMALL_NAMES[:5], 2, 1, 0, "x")
+
+
+def test_popular_counts_over_the_whole_annotation_not_over_the_drawn_pictures():
+    rows = build_questions(SMALL[2:3], SMALL_NAMES, per_image=1, counted=SMALL)["popular"]
+    assert rows[1].object == "dog"  # in three of the four pictures, and not in this one
+    alone = build_questions(SMALL[2:3], SMALL_NAMES, per_image=1)["popular"]
+    assert alone[1].object == "apple"  # nothing else is in this one picture, so the first by name
+
+
+def test_the_stage_writes_three_splits_and_the_same_bytes_again(tmp_path):
+    names = dict(enumerate(SMALL_NAMES, start=1))
+    ids = {name: number for number, name in names.items()}
+    annotation = {
+        "images": [{"id": n, "file_name": image.image} for n, image in enumerate(SMALL)],
+        "categories": [{"id": number, "name": name} for number, name in names.items()],
+        "annotations": [
+            {"image_id": n, "category_id": ids[name]}
+            for n, image in enumerate(SMALL)
+            for name in image.objects
+        ],
+    }
+    (tmp_path / "a.json").write_text(json.dumps(annotation), encoding="utf-8")
+    words = ["--annotations", str(tmp_path / "a.json"), "--images", "2", "--per-image", "2", "--seed", "5"]
+    for folder in ("one", "two"):
+        assert sample_questions([*words, "--folder", str(tmp_path / folder)]) == 0
+    for split in SPLITS:
+        rows = read_questions(tmp_path / "one" / f"{split}.json").rows
+        assert len(rows) == 2 * 2 * 2 and [row.label for row in rows] == ["yes", "no"] * 4
+        assert (tmp_path / "one" / f"{split}.json").read_bytes() == (
+            tmp_path / "two" / f"{split}.json"
+        ).read_bytes()
+    with pytest.raises(AuditError, match="--images is 0; it must be at least 1"):
+        sample_questions([*words[:2], "--images", "0", "--folder", str(tmp_path)])
