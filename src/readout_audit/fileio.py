@@ -84,7 +84,9 @@ def read_json(path: Path, what: str) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise AuditError(f"{path}: {what} cannot be read ({error.strerror or error}).") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise AuditError(f"{path}: {what} is not usable JSON (nested too deeply).") from error
+    except ValueError as error:  # no JSON, no UTF-8, or a number of thousands of digits
         raise AuditError(f"{path}: {what} is not valid JSON ({error}).") from error
 
 

@@ -90,6 +90,14 @@ def test_json_refuses_what_json_cannot_say(tmp_path: Path) -> None:
         fileio.read_json(tmp_path / "bad", "the map")
     with pytest.raises(AuditError, match="the map cannot be read"):
         fileio.read_json(tmp_path / "none", "the map")
+    for text, said in (
+        ("[" * 100_000, r"the map is not usable JSON \(nested too deeply\)"),
+        ("9" * 5_000, "the map is not valid JSON"),
+        ("\udcff", "the map is not valid JSON"),
+    ):
+        (tmp_path / "bad").write_bytes(text.encode("utf-8", "surrogateescape"))
+        with pytest.raises(AuditError, match=said):
+            fileio.read_json(tmp_path / "bad", "the map")
 
 
 def test_canonical_json_has_one_text_per_value() -> None:
