@@ -70,7 +70,11 @@ def split_finished(
 
 
 class Asker:
-    """Asks an engine about pending images and keeps the answers as parts."""
+    """Asks an engine about pending images and keeps the answers as parts.
+
+    Attributes:
+        asked: how many questions this process itself has put to the model.
+    """
 
     def __init__(
         self,
@@ -82,6 +86,7 @@ class Asker:
         """Take what asking needs; `advance` is told of every question that is done."""
         self.engine, self.store, self.advance = engine, store, advance
         self.candidates: NDArray[np.int64] = np.asarray(candidates, dtype=np.int64)
+        self.asked = 0
 
     def ask(self, pending: Sequence[Pending]) -> list[Row]:
         """Return one row per pending question.
@@ -146,5 +151,6 @@ class Asker:
                 LOGGER.warning("question %s: %s", answer.question.uid, answer.fault)
             sha256 = hashes[answer.question.image]
             measured.append(measure(answer, sha256, self.candidates, self.engine.model))
+            self.asked += 1
             self.advance(1)
         return measured

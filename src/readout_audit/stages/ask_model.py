@@ -133,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     job = Job(parser().parse_args(argv))
     questions = job.questions()
-    halvings = 0
+    asked = halvings = 0
     with PartsStore(job.arguments.parts, job.fingerprint(), RECORDS) as store:
         rows, pending = split_finished(load_images(job.arguments.images, questions), store.finished())
         LOGGER.info(
@@ -142,20 +142,25 @@ def main(argv: Sequence[str] | None = None) -> int:
             len({question.image for question in questions}),
             len(rows),
         )
-        asked: list[Row] = []
+        answered: list[Row] = []
         if pending or store.facts() is None:
-            asked, halvings = ask(job, store, pending)
+            answered, asked, halvings = ask(job, store, pending)
         facts = store.facts()
     if facts is None:
         raise AuditError(f"{job.arguments.parts}: the model facts vanished while the job ran; run it again.")
-    ordered = in_order([*rows, *asked], [question.uid for question in questions])
+    ordered = in_order([*rows, *answered], [question.uid for question in questions])
     write(job, ordered, facts)
-    write_manifest(job, len(asked), time.monotonic() - started, halvings)
+    write_manifest(job, asked, time.monotonic() - started, halvings)
     return 0
 
 
-def ask(job: Job, store: PartsStore, pending: list[Pending]) -> tuple[list[Row], int]:
-    """Load the model and ask what is pending; return rows, and how often batches had to be halved."""
+def ask(job: Job, store: PartsStore, pending: list[Pending]) -> tuple[list[Row], int, int]:
+    """Load the model and ask what is pending.
+
+    Returns:
+        The rows, those that another process answered in the meantime included; how many questions were put to
+        this process's model; how often its batches had to be halved.
+    """
     model, passed = job.load_model(store)
     engine = engines.get(job.settings.engine)(model, job.settings.batch_size, job.settings.max_new_tokens)
     value = job.settings.value
@@ -164,7 +169,9 @@ def ask(job: Job, store: PartsStore, pending: list[Pending]) -> tuple[list[Row],
     say_what_it_takes(engine, waiting, passed.n_image_tokens)
     what = f"{value['model']} {value['precision']} {job.settings.template.name}"
     with AskingProgress(len(waiting), what) as progress:
-        return Asker(engine, store, job.candidates, progress.advance).ask(pending), engine.halvings
+        asker = Asker(engine, store, job.candidates, progress.advance)
+        rows = asker.ask(pending)
+    return rows, asker.asked, engine.halvings
 
 
 def say_what_it_takes(engine: Engine, waiting: list[Question], image_tokens: int) -> None:
