@@ -1,5 +1,6 @@
 """Subcommands about asking: `verify-engine` and `preflight`. Heavy imports wait until one is called."""
 
+import logging
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,6 +8,8 @@ import typer
 
 from readout_audit.errors import AuditError
 from readout_audit.logs import logging_to
+
+LOGGER = logging.getLogger(__name__)
 
 
 def verify_engine(
@@ -112,6 +115,7 @@ def checked(
     Raises:
         AuditError: a check failed.
     """
+    from readout_audit.inference.estimate import weights_line
     from readout_audit.inference.shared_prefix import SharedPrefix
     from readout_audit.inference.verification import check_engine
     from readout_audit.models import preflight as checks
@@ -124,6 +128,7 @@ def checked(
     known = {key: Template.from_dict({**value, "name": key}) for key, value in templates.items()}
     dtype = compute if precision in QUANTISED else None
     spec = ModelSpec(name, folder, precision, dtype, image_mode, attention, choose_device(device))
+    LOGGER.info("%s: %s", name, weights_line(folder, precision, dtype, spec.device))
     model = checks.load(adapter, spec)
     with checks.explained(f"preflight of {name}", spec, checks.processor_of(model)):
         token_map = tokenmap.build(name, folder, known)

@@ -77,6 +77,7 @@ def run(model: VisionLanguageModel, template: Template, token_map: dict[str, Any
         check_tokens(model, template, prompt, token_map)
         check_forward(model, encoded)
         check_attention(model, encoded)
+    LOGGER.info("%s: pictures by %s", model.spec.name, picture_words(model.describe_processing()))
     return Preflight(
         prompt=prompt,
         first_input_ids=encoded.ids[:8].tolist(),
@@ -103,6 +104,24 @@ def explained(where: str, spec: ModelSpec, processor: str) -> Iterator[None]:
             f"{where}: the memory of {spec.device} does not suffice in {spec.precision}; use nf4, or a GPU with "
             f"more [{involved(spec, processor)}]."
         ) from error
+
+
+_ABOUT_SIZE = (
+    *("image_mode", "before", "size", "crop_size", "min_pixels", "max_pixels", "image_grid_pinpoints"),
+    *("patch_size", "merge_size", "resample"),
+)
+
+
+def picture_words(processing: dict[str, Any]) -> str:
+    """Return in one line how pictures are cut, padded and limited in size."""
+    left_out = set() if processing.get("do_center_crop") else {"crop_size"}
+    said = [
+        f"{name} {processing[name]}"
+        for name in _ABOUT_SIZE
+        if name not in left_out and processing.get(name) is not None
+    ]
+    cut = "centre crop" if processing.get("do_center_crop") else "no crop"
+    return ", ".join([str(processing["class"]), cut, *said])
 
 
 def processor_of(model: VisionLanguageModel) -> str:

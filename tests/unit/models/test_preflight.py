@@ -350,3 +350,15 @@ def test_memory_that_does_not_suffice_names_the_remedy(
     spec = ModelSpec("tiny", folder, "fp32", None, "as_is", "sdpa", torch.device("cpu"))
     with pytest.raises(AuditError, match="the memory of cpu does not suffice in fp32; use nf4"):
         preflight.load("llava", spec)
+
+
+def test_how_pictures_are_cut_is_said(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    preflight.run(load(folder), TEMPLATE, tokenmap.build("tiny", folder, {"authors": TEMPLATE}))
+    assert (
+        "pictures by CLIPImageProcessorPil, centre crop, image_mode as_is, size {'shortest_edge': 56}"
+        in caplog.text
+    )
+    assert "crop_size {'height': 56, 'width': 56}" in caplog.text
+    words = preflight.picture_words({"class": "P", "crop_size": 3, "do_center_crop": False, "max_pixels": 9})
+    assert words == "P, no crop, max_pixels 9"
