@@ -20,7 +20,7 @@ from readout_audit.scores.bootstrap import Images
 OWN = "pope"
 
 _NUMBERS = ("yes_raw", "no_raw", "gap_raw")
-_COUNTS = ("n_total", "n_valid")
+_COUNTS = ("n_total", "n_valid", "n_errors")
 _NULLABLE = ("grounding", "clip_l_max_sim")
 """NaN upstream where no attention came back or the similarity failed."""
 
@@ -35,7 +35,7 @@ class Diagnostic:
         answers: the same m rows, without images.
         errors: ids of rows that hold an error instead.
         settings: model, layers and positions, as the file states them.
-        stated: counts of its summary by name: n_total, n_valid, tp, tn, fp, fn; those that it gives.
+        stated: counts of its summary by name: n_total, n_valid, n_errors, tp, tn, fp, fn; those it gives.
     """
 
     split: str
@@ -59,7 +59,8 @@ class Diagnostic:
         """
         outcomes = self.answers.outcome
         counted = {name: outcomes.count(name) for name in OUTCOMES}
-        counted |= {"n_total": len(outcomes) + len(self.errors), "n_valid": len(outcomes)}
+        errors = len(self.errors)
+        counted |= {"n_total": len(outcomes) + errors, "n_valid": len(outcomes), "n_errors": errors}
         for name, value in self.stated.items():
             if value != counted[name]:
                 raise AuditError(

@@ -235,6 +235,15 @@ def test_a_summary_of_other_answers_is_refused(tmp_path):
         probe_published.run(path, tmp_path / "q.parquet", outputs(tmp_path), CELL)
 
 
+def test_error_rows_are_counted_by_the_summary(tmp_path):
+    rows = [result(1), {"question_id": "2", "label": "no", "error": "out of memory"}]
+    path = diagnostic(tmp_path, rows, n_total=2, n_valid=1, n_errors=0)
+    with pytest.raises(AuditError, match="the summary says n_errors 0, the rows say 1"):
+        read_diagnostic(path).check_summary(path)
+    path = diagnostic(tmp_path, rows, n_total=2, n_valid=1, n_errors=1, tp=1, fn=0)
+    read_diagnostic(path).check_summary(path)
+
+
 def questions(path, ids, labels):
     rows = [
         {
