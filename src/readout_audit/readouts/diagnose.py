@@ -264,7 +264,8 @@ def token_text(token: Token) -> str:
 def _coverage_line(entry: Coverage, n: int) -> str:
     """Return one readout's line."""
     if entry.why_not is not None:
-        return f"{entry.readout}: not available ({entry.why_not})"
+        why = entry.why_not.removeprefix(f"{entry.readout}: ")
+        return f"{entry.readout}: not available ({why})"
     if not entry.excluded:
         return f"{entry.readout}: reads every yes and no that was emitted; {entry.unread} of {n} rows outside its sets"
     lost = ", ".join(f"{token_text(token)} ({token.count} times)" for token in entry.excluded)

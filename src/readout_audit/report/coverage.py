@@ -67,7 +67,7 @@ def missed_table(found: list[Missed]) -> Grid:
     """Return what each readout misses, and the pieces it reads that say neither yes nor no."""
     columns = (
         *texts("readout"),
-        *numbers("questions it misreads"),
+        *numbers("questions concerned"),
         Column("emitted, not read (times)", "long"),
         Column("reads instead, though it says neither", "long"),
     )

@@ -171,7 +171,7 @@ def _without_pair(data: RunData, cell: CellKey) -> str:
     """Say why a cell has no gap."""
     decisions = data.decisions.get(cell)
     reasons = [
-        f"{name}: {decisions.unavailable[name]}"
+        f"{name}: {decisions.unavailable[name].removeprefix(f'{name}: ').rstrip('.')}"
         for name in data.pair
         if decisions is not None and name in decisions.unavailable
     ]

@@ -97,6 +97,7 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "questions": [_question_file(file) for pairing in audit.pairings for file in pairing.files],
         "labels": dict(audit.labels),
         "aggregates": AGGREGATES,
+        "aggregates_are_over": {labels: aggregate_words(audit, labels) for labels in audit.labels},
         "readouts": {name: describe(name) for name in audit.decisions},
         "not_available": dict(audit.unavailable),
         "scores": [_score(row) for row in audit.scores],

@@ -67,6 +67,8 @@ def test_json_names_release_pairing_prompts_and_rules(tmp_path):
     }
     assert found["answers"][0]["facts"] == {"model_id": "m"}
     assert [q["split"] for q in found["questions"]] == list(SPLITS)
+    assert found["aggregates_are_over"]["pope"]["macro"] == "the mean of 3 splits"
+    assert found["aggregates_are_over"]["pope"]["pooled"] == "all 36 rows at once"
     assert found["readouts"]["vcd"]["reads_labels"] and "039af55" in found["readouts"]["vcd"]["source"]
     assert found["disagreements"]["string_parse|pope_official"] == {
         "adversarial": 2,
