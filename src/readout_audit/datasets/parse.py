@@ -95,11 +95,26 @@ def _loads(text: str, where: str) -> Any:
 
 def _json_lines(text: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield place and object of each line that is not blank."""
+    _refuse_document(text, name)
     # Not splitlines(): it also breaks at U+2028 and the like, which may stand inside a JSON string.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             where = f"{name}, line {number}"
             yield where, _as_object(_loads(line, where), where)
+
+
+def _refuse_document(text: str, name: str) -> None:
+    """Refuse one JSON object over several lines, such as a COCO annotation: it is valid JSON, but no questions."""
+    first = text.lstrip().partition("\n")[0].strip()
+    if first in ("{", "{}") or (first.startswith("{") and first.endswith((",", "[", "{"))):
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            return
+        raise AuditError(
+            f"{name}: one JSON object over several lines; questions stand one object a line, in a JSON array or in a "
+            "CSV (from a COCO annotation they are drawn first, see docs/data.md)."
+        )
 
 
 def _array_rows(text: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

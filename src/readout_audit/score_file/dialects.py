@@ -106,6 +106,11 @@ def read_answers(path: Path) -> Answers:
         return _from_records(path)
     if "doc_id" in keys and ("filtered_resps" in keys or "resps" in keys):
         return from_lmms_eval(path, loaded)
+    if {"index", "question", "answer"} <= keys and "prediction" not in keys:
+        raise AuditError(
+            f"{path}: index, question and answer without a prediction are VLMEvalKit's questions, whose answer is the "
+            "label; give its result file, or drop the column index if answer is what the model said."
+        )
     dialect = next((dialect for dialect in DIALECTS if dialect.fits(keys)), None) or _own(path, keys)
     return _from_rows(path, loaded, dialect)
 
@@ -117,7 +122,11 @@ def _own(path: Path, keys: frozenset[str]) -> Dialect:
         return Dialect(
             "image, question, answer", frozenset({"question", found[0]}), found[0], "question", "label"
         )
-    if {"image", "text", "label"} <= keys:
+    if (
+        {"image", "label"} <= keys
+        and keys & {"text", "question"}
+        and not (keys & set(ANSWER_KEYS) - {"text"})
+    ):
         raise AuditError(
             f"{path}: this is a question file, with labels and no answers; give it as --questions."
         )

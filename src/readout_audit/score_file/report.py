@@ -19,6 +19,7 @@ from readout_audit.score_file.summary import (
     aggregate_words,
     f1_table,
     headline,
+    label_words,
     own_text,
     quirk_text,
     remarks,
@@ -237,7 +238,7 @@ def _labels_html(audit: Audit, labels: str) -> str:
     ]
     header = ["readout", *splits, "script’s own", "unparsed", "decided by a quirk"]
     return (
-        f"<h2>Against {escape(labels)} labels</h2><p>{escape(' '.join(about))}</p>"
+        f"<h2>Against {escape(label_words(audit, labels))}</h2><p>{escape(' '.join(about))}</p>"
         + _table("F1", header, f1)
         + _table("Share of yes among the answers", ["readout", *real], yes_rates)
     )

@@ -6,7 +6,7 @@ from fractions import Fraction
 from readout_audit.exact import printed
 from readout_audit.readouts.harness.base import HarnessReadout
 from readout_audit.readouts.registry import get
-from readout_audit.score_file.scoring import Audit, ScoreRow
+from readout_audit.score_file.scoring import OWN, Audit, ScoreRow
 from readout_audit.scores.blocks import AGGREGATES, DISTINCT, MACRO, POOLED
 
 DECIMALS = 4
@@ -23,6 +23,11 @@ def f1_table(audit: Audit, labels: str) -> tuple[list[str], dict[str, dict[str, 
         if row.labels == labels:
             table.setdefault(row.readout, {})[row.split] = row
     return list(next(iter(table.values()))), table
+
+
+def label_words(audit: Audit, labels: str) -> str:
+    """Return whose labels these are: POPE's own stand in the question files, and other sets have others in them."""
+    return f"the labels of {audit.release}" if labels == OWN else f"{labels} labels"
 
 
 def real_splits(rows: BySplit) -> list[ScoreRow]:
@@ -100,7 +105,9 @@ def _table_lines(audit: Audit, labels: str) -> list[str]:
     words = "; ".join(f"{name}: {text}" for name, text in aggregate_words(audit, labels).items())
     names = [*splits, "script's own", "unparsed"]
     width = max(len(name) for name in table)
-    lines = [f"F1 against {labels} labels, {audit.labels[labels]} rows{f' ({words})' if words else ''}:"]
+    lines = [
+        f"F1 against {label_words(audit, labels)}, {audit.labels[labels]} rows{f' ({words})' if words else ''}:"
+    ]
     lines.append("  ".join([" " * width, *(f"{name:>12}" for name in names), "  by a quirk"]))
     for name, rows in table.items():
         cells = [printed(rows[split].rates["f1"], DECIMALS) for split in splits]

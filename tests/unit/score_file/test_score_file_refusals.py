@@ -331,3 +331,22 @@ def test_a_damaged_file_is_read_or_refused_in_one_sentence(name, tmp_path, toy):
 def test_a_value_of_any_length_is_quoted_in_a_sentence(tmp_path, toy):
     rows = [{"image": "x" * 5000, "question": "y" * 5000, "answer": "Yes"}]
     assert len(refusal([write_lines(tmp_path / "x.jsonl", rows)], toy)) < 700
+
+
+def test_questions_given_as_answers_and_an_annotation_given_as_questions(tmp_path, toy):
+    own = tmp_path / "own.csv"
+    own.write_text("image,question,label\na.jpg,Is there a dog in the image?,yes\n")
+    assert "this is a question file, with labels and no answers" in refusal([own], toy)
+    annotation = tmp_path / "instances.json"
+    annotation.write_text(json.dumps({"images": [], "categories": []}, indent=1))
+    assert "instances.json: one JSON object over several lines" in refusal(own_csv(tmp_path), annotation)
+
+
+@pytest.mark.parametrize("more", [{}, {"image": "iVBORw0KGgo" * 200}, {"image_path": IMAGES[0]}])
+def test_vlmevalkits_questions_are_no_answers(tmp_path, toy, more):
+    """Its `answer` is the label: scored, the labels would be all right."""
+    rows = [{**row, **more} for row in vlmevalkit_rows()]
+    for row in rows:
+        del row["prediction"]
+    text = refusal([write_lines(tmp_path / "POPE.jsonl", rows)], toy)
+    assert "are VLMEvalKit's questions, whose answer is the label; give its result file" in text

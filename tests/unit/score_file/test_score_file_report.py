@@ -107,7 +107,7 @@ def test_the_terminal_shows_each_scripts_own_figure_and_the_default_yes(audit):
     official = columns(lines, "pope_official")
     assert official[1] == "0.8571" and official[4] == official[7] and official[-1] == "default_yes"
     assert columns(lines, "string_parse")[7] == "–"
-    [head] = [line for line in lines if line.startswith("F1 against")]
+    [head] = [line for line in lines if line.startswith("F1 against the labels of toy, ")]
     assert "36 rows (macro: the mean of 3 splits; pooled: all 36 rows at once; distinct: each of" in head
     assert any("script's own: F1 as the script computes it, the mean of the splits" in line for line in lines)
 
