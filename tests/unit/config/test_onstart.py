@@ -1,5 +1,6 @@
 """What is looked for before the first job runs, and the lock that dies with its process."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,43 @@ def test_gpu_is_what_nvidia_smi_lists(
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     assert onstart.has_gpu() is expected
+
+
+def served(url: str, key_variable: str | None = None) -> Wiring:
+    server = {"url": url, "served_model": "m", "key_variable": key_variable}
+    return Wiring({"known_models": {"far": {"server": server}}, "known_clips": {}})
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
+def test_a_server_that_does_not_listen_and_a_key_that_is_not_set(
+    no_proxy: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FAR_KEY", raising=False)
+    plan = served(f"http://127.0.0.1:{closed_port()}/v1", "FAR_KEY")
+    key, place = onstart.server_faults(plan, "far")
+    assert key.startswith("model far: the environment variable FAR_KEY is not set")
+    assert "nothing answers at http://127.0.0.1:" in place and "known_models.far.server.url" in place
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        plan = served(f"http://127.0.0.1:{listening.getsockname()[1]}/v1")
+        assert list(onstart.server_faults(plan, "far")) == []
+
+
+def test_behind_a_proxy_only_the_proxy_can_tell(no_proxy: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = served(f"http://127.0.0.1:{closed_port()}/v1")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert list(onstart.server_faults(plan, "far")) == []
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert len(list(onstart.server_faults(plan, "far"))) == 1

@@ -74,6 +74,16 @@ def test_legacy_ids_under_another_vocabulary_are_foreign():
     assert "EXCLUDES 1770 '▁No' (4 times), 5592 '▁Yes' (4 times); it reads" in text and "use instead" in text
 
 
+def test_pieces_at_copied_ids_come_from_what_the_run_recorded_of_this_vocabulary():
+    table, meta = llava({(5592, "▁Yes"): 4})
+    meta["token_map"] = {
+        "pieces": {"5592": "▁Yes"}
+    }  # a model's own map does not name a reference model's ids
+    meta["candidate_pieces"] = {"3582": "▁estab", "1217": "▁fil", "8241": None}
+    assert diagnose(table, meta, [get("legacy_2tok")]).coverage[0].foreign == {3582: "▁estab", 1217: "▁fil"}
+    assert 8241 in diagnose(table, meta, [get("legacy_8tok")]).coverage[0].foreign
+
+
 def test_a_token_on_the_wrong_side_is_excluded():
     table, meta = llava({(3869, "▁Yes"): 1}, single=sets([4874], [694, 3869]))
     assert [t.id for t in diagnose(table, meta, [get("dynamic_single")]).coverage[0].excluded] == [3869]
