@@ -28,6 +28,9 @@ PART_BYTES_PER_QUESTION = 1700
 QUANTISED_BYTES = {"int8": 1.0, "nf4": 0.5 + 4 / 64}
 """Bytes of one quantised weight: nf4 keeps a float32 scale per block of 64."""
 
+_SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads")
+"""What a configuration must say for an estimate; models of other kinds than a transformer may not."""
+
 _LAYER_WIDTHS, _LAYER_INNERS = 6, 3
 """Vectors of a decoder layer that live at once: input, norm, queries, keys, values, output; gate, up, product."""
 
@@ -179,8 +182,8 @@ class Memory:
 
 def estimate_memory(
     model: VisionLanguageModel, work: Work, batch_size: int, images_per_call: int, max_new_tokens: int
-) -> Memory:
-    """Estimate what one call of the engine takes.
+) -> Memory | None:
+    """Estimate what one call of the engine takes; None where the model's configuration does not say its sizes.
 
     Args:
         model: the loaded model.
@@ -191,6 +194,8 @@ def estimate_memory(
     """
     config: Any = model.network.config
     element, text = _element(model), config.get_text_config()
+    if any(not isinstance(getattr(text, name, None), int) for name in _SIZES):
+        return None
     prefix, own = images_per_call * work.longest_prefix, batch_size * work.longest_own
     positions = max(prefix, own)
     columns = work.longest_prefix + own // images_per_call
@@ -205,17 +210,22 @@ def estimate_memory(
     return Memory(loaded_bytes(model), position_bytes(model) * held, vectors + mask + logits + unpacked)
 
 
-def job_lines(work: Work, memory: Memory, device: torch.device) -> list[str]:
+def job_lines(work: Work, memory: Memory | None, device: torch.device) -> list[str]:
     """Return what a job is going to take, for people."""
     plain = work.prefix_tokens + work.own_tokens
     disk = work.questions * (BYTES_PER_QUESTION + PART_BYTES_PER_QUESTION)
     place = "GPU memory" if device.type == "cuda" else "memory"
+    needed = "not known, since the model's configuration does not say its sizes"
+    if memory is not None:
+        needed = (
+            f"{size(memory.total)} (weights {size(memory.weights)}, caches {size(memory.caches)}, activations "
+            f"{size(memory.activations)})"
+        )
     return [
         f"{work.questions:,} distinct questions about {work.images:,} images; {work.image_tokens:,} tokens a "
         f"picture; the decoder reads {plain:,} tokens: {work.prefix_tokens:,} of prefixes, once per image, and "
         f"{work.own_tokens:,} of the questions' own",
-        f"estimated {place}: {size(memory.total)} (weights {size(memory.weights)}, caches {size(memory.caches)}, "
-        f"activations {size(memory.activations)}); on disk {disk / 1e6:.1f} MB",
+        f"estimated {place}: {needed}; on disk {disk / 1e6:.1f} MB",
     ]
 
 

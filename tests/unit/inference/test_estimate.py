@@ -1,6 +1,7 @@
 """What a job is said to take: counted by hand on a tiny LLaVA."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -85,11 +86,23 @@ def test_the_estimate_of_quantised_weights(precision: str, tiny_checkpoint: Path
 def test_more_work_takes_more_memory(model: VisionLanguageModel) -> None:
     small, large = Work(4, 2, 16, 60, 52, 30, 13), Work(4, 2, 576, 1180, 52, 590, 13)
     one, many = (estimate_memory(model, small, batch, 1, 6) for batch in (1, 32))
+    bigger = estimate_memory(model, large, 1, 1, 6)
+    assert one is not None and many is not None and bigger is not None
     assert one.caches == position_bytes(model) * (30 + 13 + 6)
     assert many.caches == position_bytes(model) * (30 + 32 * (13 + 6))
     assert many.activations > one.activations
-    assert estimate_memory(model, large, 1, 1, 6).activations > one.activations
+    assert bigger.activations > one.activations
     assert one.weights == many.weights and many.total == many.weights + many.caches + many.activations
+
+
+def test_a_model_that_does_not_say_its_sizes_is_asked_all_the_same(
+    model: VisionLanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = type(model.network.config)
+    monkeypatch.setattr(kind, "get_text_config", lambda self: SimpleNamespace(hidden_size=64))
+    work = Work(4, 2, 16, 60, 52, 30, 13)
+    assert estimate_memory(model, work, 1, 1, 6) is None
+    assert "estimated memory: not known" in job_lines(work, None, torch.device("cpu"))[1]
 
 
 def test_the_lines() -> None:
