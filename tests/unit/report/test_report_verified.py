@@ -68,6 +68,7 @@ def test_agreement_and_every_flip_are_shown(files: Files, tmp_path: Path) -> Non
     assert found.sentences[1].startswith(
         "99 of 100 (99.0%) first tokens are the same, and 1 decision differs"
     )
+    assert found.sentences[1].endswith("Every difference is within what rounding explains.")
     (row,) = found.table.rows
     assert row[1:] == ("fp16", "100", "99", "98", "1", "0.031", PASSED)
     assert [flip[2:] for flip in found.flips.rows] == [
@@ -90,6 +91,7 @@ def test_a_failure_says_what_to_do(files: Files, tmp_path: Path) -> None:
 def test_int8_is_reported(files: Files, tmp_path: Path) -> None:
     found = verified(page_of(files, tmp_path, report(precision="int8", flips=[], decision_flips=[])))
     assert found is not None and found.table.rows[0][-1] == REPORTED and found.flips is None
+    assert "Differences under int8" in found.sentences[1]
 
 
 def test_a_run_without_checks_says_so(files: Files) -> None:
