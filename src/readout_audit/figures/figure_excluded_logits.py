@@ -93,6 +93,7 @@ def _draw_boxes(axes: Axes, rows: Sequence[Mapping[Any, Any]], names: Sequence[s
         ],
         fontsize=6,
     )
+    axes.set_xlim(-0.6, len(OUTCOMES) - 0.4)  # also where an outcome at an end has no answer
     axes.set_ylabel(label)
     axes.tick_params(axis="x", length=0)
     style.grid(axes)
@@ -131,7 +132,7 @@ def _draw_gaps(axes: Axes, rows: Sequence[Mapping[Any, Any]]) -> None:
     axes.axvline(0, color=style.GREY, linewidth=0.7)
     if len(gap) > 2 and np.ptp(gap) and np.ptp(excluded):
         r = pearsonr(gap, excluded).statistic
-        axes.text(0.03, 0.97, f"r = {r:.3f}", transform=axes.transAxes, va="top", fontsize=7.5)
+        axes.set_title(f"r = {r:.3f}".replace("-", "−"), fontsize=7.5)
     axes.set_xlabel("emitted gap")
     axes.set_ylabel("excluded yes − excluded no")
     style.grid(axes, "both")
