@@ -177,10 +177,15 @@ def test_questions_drawn_from_an_annotation(project: Path) -> None:
         split: {"file": f"{split}.json", "path": f"results/{{run}}/sampled/mine/{split}.json", "sha256": None}
         for split in splits
     }
-    run = run_config(splits=list(splits), tables=["table_04_readouts"], figures=["figure_02_confusion"])
+    run = run_config(splits=list(splits))
+    del run["tables"], run["figures"]  # all of config/config.yaml, as in the run of the README
     write_yaml(project / "mine.yaml", {**own_dataset(sampled=sampled, splits=files), **run})
     result = snakemake(project, *ALL)
     assert result.returncode == 0, (result.stdout + result.stderr)[-6000:]
+    said = "so the run leaves out table_08_published and table_09_published, whose rows are the paper's."
+    assert (result.stdout + result.stderr).count(said) == 1
+    tables = {path.stem for path in (project / "paper_tables/mine").glob("*.csv")}
+    assert len(tables) == 11 and not any("published" in name for name in tables)
     annotation = json.loads((project / "own/annotations.json").read_text(encoding="utf-8"))
     names = {one["id"]: one["name"] for one in annotation["categories"]}
     images = {one["id"]: one["file_name"] for one in annotation["images"]}

@@ -18,7 +18,7 @@ wildcard_constraints:
     template="[A-Za-z0-9][A-Za-z0-9._-]*",
     shard="[0-9]+",
     shards=str(PLAN.n_shards),
-    table=PLAN.choice(PLAN.config["tables"]),
+    table=PLAN.choice(PLAN.tables),
     figure=PLAN.choice(PLAN.config["figures"]),
     labels=PLAN.choice(PLAN.config["known_labels"]),
     images=PLAN.choice(PLAN.config["known_images"]),

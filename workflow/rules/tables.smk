@@ -33,4 +33,4 @@ rule make_table:
 
 rule tables:
     input:
-        expand(f"paper_tables/{PLAN.run}/{{table}}.csv", table=PLAN.config["tables"]),
+        expand(f"paper_tables/{PLAN.run}/{{table}}.csv", table=PLAN.tables),

@@ -41,6 +41,11 @@ def check_start(plan: Wiring, workflow: Any) -> None:
             f"The mirror lacks {path}: {name} is left out, and what it would show reads not_run.",
             file=sys.stderr,
         )
+    if plan.paper_only_tables:
+        print(
+            f"claims: false, so the run leaves out {' and '.join(plan.paper_only_tables)}, whose rows are the paper's.",
+            file=sys.stderr,
+        )
     due = [(job.rule.name, str(job.output[0])) for job in workflow.dag.needrun_jobs() if job.output]
     for fault in _faults(plan, due, workflow.local_exec):
         sys.exit(f"error: {fault}")

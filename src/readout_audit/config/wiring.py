@@ -358,6 +358,17 @@ class Wiring(Plan):
 
     # Tables and figures
 
+    @property
+    def tables(self) -> list[str]:
+        """The tables of the run, less those of published rows where it is not held against the paper."""
+        return [name for name in self.config["tables"] if name not in self.paper_only_tables]
+
+    @property
+    def paper_only_tables(self) -> list[str]:
+        """The listed tables that are left out because the run is not held against the paper."""
+        listed = [] if self.config["claims"] else self.config["tables"]
+        return [name for name in listed if table_entry(name).paper_only]
+
     def table_sources(self, wildcards: Any) -> dict[str, list[str]]:
         """Return the files of the run that a table reads, by kind."""
         entry = table_entry(wildcards.table)
@@ -482,7 +493,7 @@ class Wiring(Plan):
         joint = bool(self.agreement_files)
         sources = {
             "scores": [f"results/{self.run}/scores.parquet"],
-            "tables": [f"paper_tables/{self.run}/{name}.md" for name in self.config["tables"]],
+            "tables": [f"paper_tables/{self.run}/{name}.md" for name in self.tables],
             "figures": [f"figures/{self.run}/{name}.png" for name in self.config["figures"]],
             "claims": self.claim_files,
             "decisions": self.cell_files("results/{run}/decisions/{cell}.parquet"),

@@ -18,11 +18,13 @@ class Entry(NamedTuple):
         module: the module whose `build(RunTables) -> Table` makes it.
         needs: the kinds of file it reads, out of `tables.inputs.SOURCES`, and `ORDER`.
         uses: the kinds it also reads where the run has them; without them its cells say what was not run.
+        paper_only: its rows are the published ones, so a run that is not held against the paper leaves it out.
     """
 
     module: str
     needs: tuple[str, ...]
     uses: tuple[str, ...] = ()
+    paper_only: bool = False
 
 
 _HERE = "readout_audit.tables"
@@ -36,9 +38,13 @@ TABLES: dict[str, Entry] = {
     "table_06_notation": Entry(f"{_HERE}.table_06_notation", ("transitions", "gap")),
     "table_07_transitions": Entry(f"{_HERE}.table_07_transitions", ("transitions", "gap", "scores")),
     "table_08_corrections": Entry(f"{_HERE}.table_08_corrections", ("corrections",)),
-    "table_08_published": Entry(f"{_HERE}.table_08_published", ("claims", "scores"), uses=("corrections",)),
+    "table_08_published": Entry(
+        f"{_HERE}.table_08_published", ("claims", "scores"), uses=("corrections",), paper_only=True
+    ),
     "table_09_group_means": Entry(f"{_HERE}.table_09_group_means", ("probe_groups",)),
-    "table_09_published": Entry(f"{_HERE}.table_09_published", ("claims",), uses=("probe_groups",)),
+    "table_09_published": Entry(
+        f"{_HERE}.table_09_published", ("claims",), uses=("probe_groups",), paper_only=True
+    ),
     "table_10_encodings": Entry(f"{_HERE}.table_10_encodings", ("tokens", "claims")),
     "table_11_templates": Entry(f"{_HERE}.table_11_templates", ("scores", "decisions")),
     "table_12_survey_readouts": Entry(f"{_HERE}.table_12_survey_readouts", ("scores", "claims")),

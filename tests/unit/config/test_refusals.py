@@ -785,3 +785,16 @@ def test_releases_are_compared_where_they_ask_about_the_same_pictures(in_root: P
     assert "tables names 'table_releases', which compares two releases of the same questions" in refusal(
         alone, in_root
     )
+
+
+@pytest.mark.parametrize(
+    ("claims", "left_out"), [(True, []), (False, ["table_08_published", "table_09_published"])]
+)
+def test_tables_of_published_rows_belong_to_a_run_that_is_held_against_the_paper(
+    in_root: Path, claims: bool, left_out: list[str]
+) -> None:
+    config = merged(in_root, None) | {"claims": claims}
+    plan = Wiring(load_plan(config, in_root / "workflow/schemas", known_names()).config)
+    assert plan.paper_only_tables == left_out
+    assert plan.tables == [name for name in config["tables"] if name not in left_out]
+    assert len(plan.report_sources(None)["tables"]) == len(plan.tables)
