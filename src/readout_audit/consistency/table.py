@@ -88,7 +88,7 @@ def _count_of(name: str, cells: dict[str, str], default: str | None, where: str)
     """Read one of `COUNTS` from a row's cells, or from the default for rows that do not give it."""
     text = cells.get(name, "").strip() or (default or "")
     if not text:
-        raise AuditError(f"{where}{name}: not given; say how many questions have that label.")
+        raise AuditError(f"{where}{name}: not given; say how many questions have that label (--{name} N).")
     return read_count(text, f"{where}{name}")
 
 

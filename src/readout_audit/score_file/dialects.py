@@ -128,7 +128,8 @@ def _own(path: Path, keys: frozenset[str]) -> Dialect:
         and not (keys & set(ANSWER_KEYS) - {"text"})
     ):
         raise AuditError(
-            f"{path}: this is a question file, with labels and no answers; give it as --questions."
+            f"{path}: this is a question file, with labels and no answers; put --questions before each question file, or "
+            f"name their folder once (--questions {path.parent}/)."
         )
     if len(found) > 1 and "question" in keys:
         raise AuditError(f"{path}: which column is the answer, {' or '.join(found)}? Keep one of them.")

@@ -23,6 +23,15 @@ LONGEST_SHOWN = 160
 """Characters of a value that a sentence quotes."""
 
 
+ANY_FILE = "write it anew, as one JSON array or one object per line"
+ANY_LINE = "mend that line, or ask its question again"
+LAST_LINE = (
+    "it is the last line, so the file may have been cut off: copy it again, or leave the line out and score the rest with "
+    "--partial, which needs an image column"
+)
+"""What to do about a text that is not JSON."""
+
+
 class Loaded(NamedTuple):
     """Rows of a file, where each stands, the container they came in, and what stands around them."""
 
@@ -115,17 +124,18 @@ def _whole_document(text: str, path: Path) -> Any:
             pass
         else:
             return None
-    return _loads(text, str(path))
+    return _loads(text, str(path), ANY_FILE)
 
 
 def _json_lines(text: str, path: Path) -> Loaded:
     """Read one JSON object per line; blank lines are passed over."""
     rows, places = [], []
+    last = text.rstrip().count("\n") + 1
     # Not splitlines(): it also breaks at U+2028 and the like, which may stand inside a JSON string.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             place = f"line {number}"
-            row = _loads(line, f"{path}, {place}")
+            row = _loads(line, f"{path}, {place}", LAST_LINE if number == last else ANY_LINE)
             if not isinstance(row, dict):
                 raise AuditError(f"{path}, {place}: a JSON object is expected, not {type(row).__name__}.")
             rows.append(row)
@@ -133,8 +143,12 @@ def _json_lines(text: str, path: Path) -> Loaded:
     return Loaded(rows, places, "JSON lines", {})
 
 
-def _loads(text: str, where: str) -> Any:
-    """Parse one JSON text, refusing a key that stands twice (a plain parser keeps the last)."""
+def _loads(text: str, where: str, remedy: str) -> Any:
+    """Parse one JSON text, refusing a key that stands twice (a plain parser keeps the last).
+
+    Raises:
+        AuditError: it is not JSON; the sentence ends with the remedy.
+    """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         built = dict(pairs)
@@ -145,7 +159,7 @@ def _loads(text: str, where: str) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
-        raise AuditError(f"{where}: not valid JSON ({error}).") from error
+        raise AuditError(f"{where}: not valid JSON ({error}); {remedy}.") from error
     if "\\ud" in text.lower():  # only an escape can bring in what UTF-8 has no bytes for
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")

@@ -193,7 +193,8 @@ def _keys(
     if answers.question_id is None:
         raise AuditError(
             f"{answers.name}: the rows name no image, and {answers.rows} questions in this order are not "
-            f"{_choices(files)}; answers without images can only be paired whole and in order."
+            f"{_choices(files)}; answers without images can only be paired whole and in order: give all of them, or add a "
+            "column image with the picture's file name (and --partial for a part of a split)."
         )
     found: dict[tuple[str, str], set[Key]] = defaultdict(set)
     for file in files:

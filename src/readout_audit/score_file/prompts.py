@@ -85,7 +85,10 @@ def _unknown(
             f"{start}; they differ in the spelling {MISSPELT}/{SPELT} alone, so another release was asked: "
             "give its question files."
         )
-    return f"{start}; give the question files that were asked."
+    return (
+        f"{start}; give the question files that were asked, or, if these questions are theirs in other words, put theirs into "
+        "the answer file: answers are paired by the exact text."
+    )
 
 
 def _respelt(question: str | None) -> str | None:

@@ -27,6 +27,9 @@ KNOWN_RELEASES = Path(__file__).resolve().parents[3] / "config" / "datasets.yaml
 ENDINGS = (".json", ".jsonl", ".csv", ".parquet")
 USUAL_SPLITS = ("adversarial", "popular", "random")
 
+MOST_FOLDERS = 8
+"""Folders that a sentence names."""
+
 NAMESPACE = "given"
 """Stands for the images that all files of one call are about."""
 
@@ -110,12 +113,29 @@ def _question_files(path: Path) -> list[Path]:
     """Return the file, or the question files of a folder, sorted."""
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.iterdir() if file.is_file() and file.suffix.lower() in ENDINGS)
+    found = _in_folder(path)
     if not found:
+        within = sorted(folder.name for folder in path.iterdir() if folder.is_dir() and _in_folder(folder))
+        remedy = (
+            f"give the one of the release that was asked: {_listed(within)}"
+            if within
+            else "give the one that does"
+        )
         raise AuditError(
-            f"{path}: the folder holds no question file ({', '.join(ENDINGS)}); give the one that does."
+            f"{path}: the folder itself holds no question file ({', '.join(ENDINGS)}); {remedy}."
         )
     return found
+
+
+def _in_folder(path: Path) -> list[Path]:
+    """Return the files of a folder that end as question files do, sorted."""
+    return sorted(file for file in path.iterdir() if file.is_file() and file.suffix.lower() in ENDINGS)
+
+
+def _listed(folders: Sequence[str]) -> str:
+    """Return the first few names of a list in one phrase."""
+    more = len(folders) - MOST_FOLDERS
+    return ", ".join(folders[:MOST_FOLDERS]) + (f" or one of {more} more" if more > 0 else "")
 
 
 def _split_files(path: Path, known: Sequence[KnownFile]) -> list[SplitFile]:

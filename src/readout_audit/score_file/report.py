@@ -13,7 +13,7 @@ from readout_audit.exact import printed, round_half_up
 from readout_audit.fileio import write_json, write_text
 from readout_audit.readouts.harness.base import FIGURES, HarnessReadout
 from readout_audit.readouts.registry import get
-from readout_audit.score_file.scoring import Audit, ScoreRow
+from readout_audit.score_file.scoring import OWN, Audit, ScoreRow
 from readout_audit.score_file.summary import (
     DECIMALS,
     aggregate_words,
@@ -39,7 +39,7 @@ h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .6rem;border-bottom:1px solid #d0d0d0;text-align:right}
 th:first-child,td:first-child,td.text{text-align:left}td{white-space:nowrap}
-thead th{border-bottom:2px solid #555}caption{text-align:left;padding:.4rem 0;color:#444}
+thead th{border-bottom:2px solid #555}figure{margin:1rem 0}figcaption{padding:.4rem 0;color:#444}
 code{background:#f1f1f1;padding:0 .2rem;overflow-wrap:anywhere}
 """
 
@@ -172,7 +172,7 @@ def as_html(audit: Audit) -> str:
 
 
 def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose cells are escaped here."""
+    """Return a table whose cells are escaped here; its caption stands outside the box that scrolls, and so wraps."""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
     lines = [
         "<tr>"
@@ -182,8 +182,9 @@ def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -
         for row in rows
     ]
     return (
-        f'<div class="wide"><table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
+        f'<figure><figcaption>{escape(caption)}</figcaption><div class="wide" role="region" tabindex="0" '
+        f'aria-label="{escape(caption)}"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div></figure>"
     )
 
 
@@ -200,7 +201,7 @@ def _files_html(audit: Audit) -> str:
             prompt = f" Around each question stood <code>{escape(repr(before))}</code> and <code>{escape(repr(after))}</code>."
         parts.append(
             f"<li><code>{escape(answers.name)}</code>: {escape(answers.format)}, {answers.rows} answers, paired by "
-            f"{escape(pairing.how)}.{prompt} The file says of its making: {escape(facts) or 'nothing'}.</li>"
+            f"{escape(pairing.how)}.{prompt} {_making(facts)}</li>"
         )
     parts.append(
         "</ul><p>Decoding, seed, prompt and answer length change a score as well; rows of two such pages compare only "
@@ -213,6 +214,13 @@ def _files_html(audit: Audit) -> str:
     ]
     parts.append(_table("Question files", ["split", "release", "questions", "distinct", "“imange”"], rows))
     return "\n".join(parts)
+
+
+def _making(facts: str) -> str:
+    """Return what the file says about how its answers were made, escaped."""
+    if not facts:
+        return "The file does not say how the answers were made."
+    return f"The file says how the answers were made: {escape(facts)}."
 
 
 def _labels_html(audit: Audit, labels: str) -> str:
@@ -249,7 +257,7 @@ def _quirks_html(audit: Audit) -> str:
     rows = [
         [
             row.readout,
-            row.labels,
+            audit.release if row.labels == OWN else row.labels,
             row.split,
             *(_own_figure(row.own, name) for name in FIGURES),
             ", ".join(f"{flag}: {count}" for flag, count in row.flags.items()),
@@ -260,7 +268,7 @@ def _quirks_html(audit: Audit) -> str:
     if not rows:
         return ""
     caption = "Each script's own figures, computed as it computes them, and the rows that a quirk of its rule decided."
-    header = ["script", "labels", "split", *FIGURES, "decided by a quirk"]
+    header = ["script", "labels of", "split", *FIGURES, "decided by a quirk"]
     return "<h2>What the scripts themselves would report</h2>" + _table(caption, header, rows)
 
 

@@ -134,9 +134,21 @@ def remarks(audit: Audit) -> list[str]:
             f"script's own is undefined for {_listed(silent)}: the script ends in a division by zero and prints nothing, "
             f"since no answer{' of some split' if several else ''} is a right yes to it."
         )
+    said += _quirk_words(table)
     if any(row.split == DISTINCT and row.counts["n"] is None for row in audit.scores):
         said.append(f"{DISTINCT} is undefined: the splits answer the same question differently.")
     return [*said, ""] if said else []
+
+
+def _quirk_words(table: Mapping[str, BySplit]) -> list[str]:
+    """Return what each quirk is that decided a reading of these answers."""
+    said: dict[str, str] = {}
+    for name, rows in table.items():
+        readout = get(name)
+        if isinstance(readout, HarnessReadout):
+            counted = {flag for row in real_splits(rows) for flag, count in row.flags.items() if count}
+            said |= {flag: f"{flag}, a quirk of {name}: {readout.quirks[flag]}." for flag in sorted(counted)}
+    return list(said.values())
 
 
 def headline(audit: Audit) -> str:
@@ -158,9 +170,20 @@ def headline(audit: Audit) -> str:
         who = "every readout gives" if not missing else f"{len(scored)} of {len(table)} rules give"
         return f"On {where}, {who} these answers an F1 of {printed(scored[low], DECIMALS)}.{more}"
     return (
-        f"On {where}, the same answers have an F1 from {printed(scored[low], DECIMALS)} ({low}) to "
-        f"{printed(scored[high], DECIMALS)} ({high}): the rule that reads them is the only difference.{more}"
+        f"On {where}, with unparsed answers counted as wrong, the same answers have an F1 of "
+        f"{printed(scored[low], DECIMALS)} as read by the rule of {low} and of {printed(scored[high], DECIMALS)} by that of "
+        f"{high}: the rule that reads them is the only difference.{_scripts_print(table, (low, high), scored)}{more}"
     )
+
+
+def _scripts_print(table: Mapping[str, BySplit], names: Sequence[str], scored: Mapping[str, Fraction]) -> str:
+    """Return what the scripts of these rules print themselves, where that is another figure than ours."""
+    said = ""
+    for name in names:
+        own = own_f1(table[name])
+        if own is not None and printed(own, DECIMALS) != printed(scored[name], DECIMALS):
+            said += f" The script of {name} itself would print {printed(own, DECIMALS)}."
+    return said
 
 
 def _listed(names: Sequence[str]) -> str:

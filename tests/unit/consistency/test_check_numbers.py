@@ -142,7 +142,7 @@ def test_names_do_not_steer_the_terminal(tmp_path):
     [
         (("--positives", "-3", "--negatives", "5", "--f1", "0.5"), "positives: -3 is negative"),
         (("--positives", "x", "--negatives", "5", "--f1", "0.5"), "positives: 'x' is not a whole number"),
-        (("--positives", "5", "--f1", "0.5"), "negatives: not given"),
+        (("--positives", "5", "--f1", "0.5"), "questions have that label (--negatives N)"),
         (COUNTS, "no printed value to check"),
         ((*COUNTS, "--f1", "0,5"), "f1: '0,5' is not a plain decimal"),
         ((*COUNTS, "--f1", "82.21"), "say so with --percent"),

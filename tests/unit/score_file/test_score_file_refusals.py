@@ -75,6 +75,8 @@ def test_texts_alone_that_are_not_whole_and_in_order(tmp_path, toy):
         assert (
             "name no image" in text
             and "whole and in order" in text
+            and "add a column image with the picture's file name (and --partial for a part of a split)"
+            in text
             and "adversarial of toy (12 rows)" in text
         )
 
@@ -104,6 +106,7 @@ def test_questions_that_were_never_asked(tmp_path, toy):
     rows = [{"image": IMAGES[0], "question": "Is the sky blue?", "answer": "yes"}]
     text = refusal([write_lines(tmp_path / "x.jsonl", rows)], toy)
     assert "x.jsonl, line 1: 'Is the sky blue?' is not a question of" in text and "1 of the 1 rows" in text
+    assert "in other words, put theirs into the answer file: answers are paired by the exact text" in text
 
 
 def test_images_that_were_never_asked(tmp_path, toy):
@@ -229,6 +232,12 @@ def test_question_files_that_are_not_there(tmp_path, toy):
     answers = own_csv(tmp_path)
     (tmp_path / "empty").mkdir()
     assert "holds no question file" in refusal(answers, tmp_path / "empty")
+    # The folder above the releases' folders, as a mirror has it: the sentence names them.
+    mirror = write_release(tmp_path / "mirror" / "toy").parent
+    write_release(mirror / "other")
+    (mirror / "empty").mkdir()
+    text = refusal(answers, mirror)
+    assert text.endswith("give the one of the release that was asked: other, toy.")
     assert "cannot be read" in refusal(answers, tmp_path / "nowhere.json")
     assert "--split popularr: the question files are of adversarial, popular, random" in refusal(
         answers, toy, splits=["popularr"]
@@ -331,6 +340,31 @@ def test_a_damaged_file_is_read_or_refused_in_one_sentence(name, tmp_path, toy):
 def test_a_value_of_any_length_is_quoted_in_a_sentence(tmp_path, toy):
     rows = [{"image": "x" * 5000, "question": "y" * 5000, "answer": "Yes"}]
     assert len(refusal([write_lines(tmp_path / "x.jsonl", rows)], toy)) < 700
+
+
+def test_question_files_that_a_shell_put_after_the_option(command, tmp_path, toy):
+    """`--questions toy_*.json`: the option takes the first file, and the others come as answers."""
+    first, *others = sorted(toy.iterdir())
+    result = command(own_csv(tmp_path)[0], "--questions", first, *others, "--output", tmp_path / "out")
+    assert result.exit_code == 1 and "toy_pope_popular.json: this is a question file" in result.output
+    assert (
+        f"put --questions before each question file, or name their folder once (--questions {toy}/)"
+        in result.output
+    )
+
+
+def test_a_damaged_line_gets_a_remedy(tmp_path, toy):
+    path = vcd(tmp_path)[2]
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:-1], lines[-1][:20], "", ""]))
+    text = refusal([path], toy)
+    assert (
+        "line 12: not valid JSON" in text and "it is the last line, so the file may have been cut off" in text
+    )
+    assert "--partial, which needs an image column" in text
+    path.write_text("\n".join([*lines[:3], lines[3][:20], *lines[4:]]))
+    text = refusal([path], toy)
+    assert "line 4: not valid JSON" in text and text.endswith("mend that line, or ask its question again.")
 
 
 def test_questions_given_as_answers_and_an_annotation_given_as_questions(tmp_path, toy):

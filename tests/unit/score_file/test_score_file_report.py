@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 import time
@@ -94,6 +95,7 @@ def test_nothing_parsed_is_undefined_not_zero(tmp_path):
 def test_the_headline_when_all_rules_agree(tmp_path):
     audit = run(llava(tmp_path, text=lambda split, row: row["label"]), write_release(tmp_path / "toy"))
     assert headline(audit) == "On the mean over 3 splits, every readout gives these answers an F1 of 1.0000."
+    assert "default_yes" not in "\n".join(as_lines(audit))  # a quirk that decided nothing is not explained
 
 
 def columns(lines, name):
@@ -110,6 +112,10 @@ def test_the_terminal_shows_each_scripts_own_figure_and_the_default_yes(audit):
     [head] = [line for line in lines if line.startswith("F1 against the labels of toy, ")]
     assert "36 rows (macro: the mean of 3 splits; pooled: all 36 rows at once; distinct: each of" in head
     assert any("script's own: F1 as the script computes it, the mean of the splits" in line for line in lines)
+    assert (
+        "default_yes, a quirk of pope_official: called yes although the answer has no word yes"
+        in "\n".join(lines)
+    )
 
 
 def test_a_script_that_leaves_rows_out_has_another_figure_than_ours(tmp_path):
@@ -128,6 +134,12 @@ def test_a_script_that_leaves_rows_out_has_another_figure_than_ours(tmp_path):
     lines = as_lines(audit)
     # tp 1, fp 0, five unparsed positives: ours 2/(2+5), the script's precision and recall are both 1.
     assert columns(lines, "lmms_eval")[1:4] == ["0.2857", "1.0000", "5"]
+    # 0.2857 is ours under the rule of lmms-eval, not what lmms-eval prints; the sentence says both.
+    assert lines[-1] == (
+        "On random, with unparsed answers counted as wrong, the same answers have an F1 of 0.2857 as read by the rule of "
+        "lmms_eval and of 1.0000 by that of string_parse: the rule that reads them is the only difference. The script of "
+        "lmms_eval itself would print 1.0000."
+    )
     page = as_html(audit)
     assert "<td>0.2857</td><td>1.0000</td>" in page
     assert "not reported" in page  # VLMEvalKit prints no yes-ratio
@@ -168,6 +180,15 @@ def test_texts_from_files_are_escaped_and_the_page_needs_nothing(tmp_path):
     assert not tags.open and not tags.tags & {"script", "img", "i", "b", "link", "iframe"}
     assert "&lt;script&gt;" in page and "&lt;i&gt;model" in page and "&lt;b&gt;toy" in page
     assert "http" not in page.replace("http-equiv", "")
+
+
+def test_captions_stand_outside_the_boxes_that_scroll(audit):
+    """Inside, a caption is as wide as its table, and a phone cuts it off; outside, it wraps."""
+    page = as_html(audit)
+    boxes = re.findall(r'<div class="wide".*?</div>', page, re.DOTALL)
+    assert len(boxes) == page.count("<table>") == page.count("</figcaption><div") > 4
+    assert not any("caption" in box for box in boxes)
+    assert "The file does not say how the answers were made." in page and "<td>toy</td>" in page
 
 
 def test_no_torch_is_imported():
