@@ -69,7 +69,7 @@ def missed_table(found: list[Missed]) -> Grid:
         *texts("readout"),
         *numbers("questions concerned"),
         Column("emitted, not read (times)", "long"),
-        Column("reads instead, though it says neither", "long"),
+        Column("pieces it reads that say neither yes nor no", "long"),
     )
     rows = [
         (

@@ -15,7 +15,7 @@ from readout_audit.report.inputs import About, CellKey, GapKey, RunData, short_n
 from readout_audit.report.relabelled import fraction_of, relabelled_gaps
 from readout_audit.report.scripts import scripts_table
 from readout_audit.report.summary import label_words
-from readout_audit.report.text import listed, of, percent, points
+from readout_audit.report.text import listed, of, percent, plural, points
 from readout_audit.scores.self_agreement import DIFFERENT, WORDINGS
 
 MOST_OBJECTS = 12
@@ -39,11 +39,31 @@ class Finding(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """All findings of one kind; none where the run has no file for it."""
+    """All findings of one kind; none where the run has no file for it, and then `absent` says what it takes."""
 
     title: str
     question: str
     findings: tuple[Finding, ...]
+    absent: str = ""
+
+
+ABSENT = {
+    "What the gap is made of": "It takes answers that both readouts of gap_pair have read.",
+    "Corrected labels": "It takes a second label set: name one under labels in the run file (docs/data.md).",
+    "What carries the flips": "It takes answers, question by question, of both readouts of gap_pair.",
+    "Do the splits agree with themselves?": "It takes two splits that share questions.",
+    "Another release of the same questions": (
+        "It takes a second release of the same questions: name both under datasets in the run file (docs/data.md)."
+    ),
+    "Answers without a clear reading": "It takes scores.",
+    "What scoring scripts would print": (
+        "It takes the readout of a scoring script, such as pope_official or lmms_eval, among readouts in the run file."
+    ),
+    "Emitted tokens that a readout misses": (
+        "It takes logits and first tokens, which the source of these answers does not hold."
+    ),
+}
+"""Topic -> what a run needs to have it."""
 
 
 def topics(data: RunData) -> list[Topic]:
@@ -79,7 +99,7 @@ def topics(data: RunData) -> list[Topic]:
             excluded,
         ),
     ]
-    return [Topic(title, question, tuple(find(data, names))) for title, question, find in made]
+    return [Topic(title, question, tuple(find(data, names)), ABSENT[title]) for title, question, find in made]
 
 
 def _name(names: Mapping[CellKey, str], cell: CellKey) -> str:
@@ -324,7 +344,8 @@ def self_agreement(data: RunData, names: Mapping[CellKey, str]) -> list[Finding]
             *_agreement_sentences([str(line) for line in about.metadata.get("verdicts", ())]),
             *_true_positives(about.rows, data.pair[0]),
         )
-        tables = [_agreement_table(about.rows)]
+        differing = [row for row in about.rows if row["differing"]]
+        tables = [_agreement_table(differing, len(about.rows) - len(differing))] if differing else []
         if examples.get(about.cell):
             tables.append(_example_table(examples[about.cell]))
         findings.append(Finding("", _name(names, about.cell), verdicts, tuple(tables)))
@@ -362,8 +383,13 @@ def _true_positives(rows: Sequence[Mapping[str, Any]], readout: str) -> list[str
     return said
 
 
-def _agreement_table(rows: Sequence[Mapping[str, Any]]) -> Grid:
-    """Return the counts of shared and differently answered questions; lines without a shared one left out."""
+def _agreement_table(rows: Sequence[Mapping[str, Any]], alike: int) -> Grid:
+    """Return the counts of shared and differently answered questions.
+
+    Args:
+        rows: those with a question that was answered differently.
+        alike: how many rows have none; they are counted, not shown.
+    """
     columns = (
         *texts("splits", "readout", "label"),
         Column("wording", "long"),
@@ -378,13 +404,13 @@ def _agreement_table(rows: Sequence[Mapping[str, Any]]) -> Grid:
             *(f"{row[name]:,}" for name in ("yes_to_no", "no_to_yes")),
         ]
         for row in rows
-        if row["shared"]
     ]
+    left_out = f"{plural(alike, 'more row')} without such a question left out. " if alike else ""
     notes = (
-        "Identical questions answered differently show that the splits were not asked by one deterministic setup; "
+        f"{left_out}Identical questions answered differently show that the splits were not asked by one deterministic setup; "
         "they do not show why. Where the wording differs, different answers are no contradiction.",
     )
-    return grid(columns, cells, "Questions that two splits share", notes)
+    return grid(columns, cells, "Shared questions that two splits answer differently", notes)
 
 
 def _example_table(rows: Sequence[Mapping[str, Any]]) -> Grid:

@@ -28,8 +28,8 @@ from readout_audit.report.manifests import (
 from readout_audit.report.markdown_tables import read_markdown_table
 from readout_audit.report.pictures import read_picture
 from readout_audit.report.statement import statements
-from readout_audit.report.summary import headlines, in_words, overview
-from readout_audit.report.text import listed, visible
+from readout_audit.report.summary import demo_notice, headlines, in_words, overview
+from readout_audit.report.text import listed, minus, visible
 from readout_audit.report.verified import verified
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -48,6 +48,7 @@ def build_page(run: str, data: RunData) -> str:
         run=run,
         version=__version__,
         pair_words=listed([in_words(name) for name in data.pair]),
+        demo=demo_notice(data),
         warnings=warnings(data),
         overview=overview(data),
         headlines=headlines(data),
@@ -82,6 +83,7 @@ def render(**values: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["minus"] = minus
     return environment.get_template(PAGE).render(**values)
 
 

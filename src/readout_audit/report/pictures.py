@@ -26,7 +26,7 @@ CAPTIONS = {
     "figure_09_logit_gap": "How far apart the yes and no logits are, by outcome.",
     "figure_10_encodings": "From spellings of yes and no to token ids, one vocabulary beside another.",
     "figure_beta_sweep": "F1 of every correction as its strength grows from 0 to 3.",
-    "figure_layer_windows": "The attention effect for every window of layers, the paper's window marked.",
+    "figure_layer_windows": "The attention effect for every window of layers; framed: the window that the other numbers use.",
     "figure_excluded_logits": "The logits that the two-token rule compares and the decoder never chose, by outcome.",
     "figure_readout_matrix": "F1 of the same answers under every readout.",
     "figure_ranking": "Whether the readout changes which model comes first.",

@@ -11,7 +11,7 @@ from readout_audit.report.charts import Chart, Pair, dumbbells
 from readout_audit.report.grid import Column, Grid, grid, numbers, texts, without_constant
 from readout_audit.report.inputs import CellKey, GapKey, GapValue, RunData, short_names
 from readout_audit.report.relabelled import relabelled_gaps
-from readout_audit.report.text import listed, of, points, quoted
+from readout_audit.report.text import listed, of, plural, points, quoted
 from readout_audit.scores.blocks import ALL
 from readout_audit.scores.confusion import Confusion
 from readout_audit.scores.decisions import Decisions
@@ -73,7 +73,10 @@ def headlines(data: RunData) -> list[Headline]:
 
 
 def overview(data: RunData) -> Grid | None:
-    """Return F1 of every cell under every readout on the hardest split; None for a run of one cell."""
+    """Return F1 of every cell under every readout on the hardest split; None for a run of one cell.
+
+    What there is more of, cells or readouts, goes down the page: few columns fit on a screen.
+    """
     if len(data.cells) < 2 or not data.splits:
         return None
     names, split, labels = short_names(data.cells), data.splits[-1], data.labels[0]
@@ -87,7 +90,39 @@ def overview(data: RunData) -> Grid | None:
         ]
         rows.append((names[cell], *shown))
     notes = ("–: not read, or not known from this source.",) if any("–" in row for row in rows) else ()
-    return grid((*texts("model"), *numbers(*readouts)), rows, f"F1 on {split} under every readout", notes)
+    caption = f"F1 of all models on {split}, under each of {plural(len(readouts), 'readout')}"
+    if len(readouts) <= len(rows):
+        return grid((*texts("model"), *numbers(*readouts)), rows, caption, notes)
+    named, *shown_by_readout = zip(*rows, strict=True)
+    turned = [(readout, *cells) for readout, cells in zip(readouts, shown_by_readout, strict=True)]
+    return grid((*texts("readout"), *numbers(*named)), turned, caption, notes)
+
+
+DEMO_FOLDER = "resources/demo/models/"
+"""Where the models lie whose effect was put there by their training (docs/demo.md)."""
+
+
+def demo_models(data: RunData) -> list[str]:
+    """Return the models of the run that this project trained for its demo."""
+    found = (
+        cell.model
+        for cell, decisions in data.decisions.items()
+        if str((decisions.metadata.get("settings") or {}).get("folder") or "").startswith(DEMO_FOLDER)
+    )
+    return list(dict.fromkeys(found))
+
+
+def demo_notice(data: RunData) -> str | None:
+    """Say what numbers of the demo's models are worth; None where the run asked none of them."""
+    models = demo_models(data)
+    if not models:
+        return None
+    are = "is a small model" if len(models) == 1 else "are small models"
+    return (
+        f"{listed(models)} {are} that this project trained on pictures it drew itself; how much the readouts "
+        "disagree was put there by the training. The numbers show the mechanism and are no evidence about real models, "
+        "neither about the size nor about the direction of the effect there."
+    )
 
 
 def headline(data: RunData, cell: CellKey, name: str) -> Headline:
@@ -312,7 +347,7 @@ def _table(rows: Sequence[Compared], pair: tuple[str, str]) -> Grid:
     ]
     notes = (
         "F1 is 2TP / (2TP + FP + misses). The gap is the F1 of the first readout minus that of the second, "
-        "exact before it is rounded, times 100.",
+        "exact before it is rounded, times 100 (tables in the paper's form print it without that factor).",
     )
     return without_constant(grid(columns, cells, "F1 and yes-rate under both readouts", notes), ("labels",))
 

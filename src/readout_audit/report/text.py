@@ -1,5 +1,6 @@
 """Text and numbers as the page and the command line show them."""
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -7,6 +8,8 @@ from fractions import Fraction
 from readout_audit.exact import UNDEFINED, printed
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_NEGATIVE = re.compile(r"(?<!\S)-(?=\d)")
+"""A hyphen that begins a number; one inside a name or a range is none."""
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
@@ -43,14 +46,19 @@ def plural(count: int, singular: str, many: str | None = None) -> str:
     return f"{count:,} {singular if count == 1 else many or singular + 's'}"
 
 
+def minus(text: str) -> str:
+    """Return a text of numbers with minus signs for hyphens: "-3.42 to -1.10" is "−3.42 to −1.10"."""
+    return _NEGATIVE.sub("−", text)
+
+
 def points(value: Fraction | None, decimals: int = 2) -> str:
-    """Return a difference of rates in points of a hundred: 61/1000 is "6.10"."""
-    return UNDEFINED if value is None else printed(100 * value, decimals)
+    """Return a difference of rates in points of a hundred: 61/1000 is "6.10", and -61/1000 "−6.10"."""
+    return UNDEFINED if value is None else minus(printed(100 * value, decimals))
 
 
 def percent(value: Fraction | None, decimals: int = 1) -> str:
     """Return a rate in percent: "45.2%"."""
-    return UNDEFINED if value is None else f"{printed(100 * value, decimals)}%"
+    return UNDEFINED if value is None else minus(f"{printed(100 * value, decimals)}%")
 
 
 def of(count: int, total: int) -> str:
@@ -71,7 +79,8 @@ def flat(value: object, name: str = "") -> dict[str, str]:
     if isinstance(value, Mapping) and value:
         rows: dict[str, str] = {}
         for key, inner in value.items():
-            rows |= flat(inner, f"{name}.{key}" if name else str(key))
+            shown = str(key) if str(key) == str(key).strip() != "" else quoted(str(key))
+            rows |= flat(inner, f"{name}.{shown}" if name else shown)
         return rows
     if isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
         rows = {}

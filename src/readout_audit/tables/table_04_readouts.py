@@ -56,7 +56,7 @@ def build(inputs: RunTables) -> Table:
     return Table(
         number=4,
         name="table_04_readouts",
-        title="F1 under every readout",
+        title="F1 under the paper's readouts",
         columns=(
             *IDENTITY,
             text_column("split"),

@@ -76,7 +76,7 @@ def test_scores_stand_side_by_side(tmp_path: Path):
     assert tuple(sides.all_b)[:5] == (1, 1, 1, 1, 1)
     assert sides.shared_a == sides.all_a
     text = "\n".join(as_lines(two_runs(tmp_path)))
-    assert "F1 0.8000 | 0.4000 (-40.00 points)" in text  # 4/5 and 2/5
+    assert "F1 0.8000 | 0.4000 (−40.00 points)" in text  # 4/5 and 2/5
     assert "3 of 5 (60.0%) answered differently; yes→no 1, no→yes 1; 1 of them near-ties" in text
 
 

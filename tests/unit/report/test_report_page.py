@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from readout_audit.stages import (
     score,
 )
 from report.reading import Page, read_page
-from report.small_run import CELL, HOSTILE, MODEL, OTHER_RELEASE, PAIR, READOUTS, decision_rows
+from report.small_run import CELL, HOSTILE, MODEL, OTHER_RELEASE, PAIR, READOUTS, SETTINGS, decision_rows
 
 SHOWN = HOSTILE.replace("\u202e", "[U+202E]")
 
@@ -78,7 +79,7 @@ def test_headline_of_the_small_run(page: Page):
     )
     assert (
         "On the adversarial questions its F1 is 0.6667 if the answers are read by the eight-token rule (legacy_8tok), "
-        "and 0.8000 if they are read by the two-token rule (legacy_2tok): a difference of -13.33 points"
+        "and 0.8000 if they are read by the two-token rule (legacy_2tok): a difference of −13.33 points"
         in page.text
     )
     assert "The two ways disagree on 2 of 4 (50.0%) of these answers." in page.text
@@ -102,6 +103,9 @@ def test_splits_that_contradict_themselves_are_named(page: Page):
     # legacy_8tok answers it alike: what tells of no difference is told once for all.
     assert "legacy_8tok: 0 of 1 questions" not in page.text
     assert "In 1 of 2 comparisons (two splits, one readout) no shared question" in page.text
+    # The table has the one row with a differing answer; the others are counted.
+    assert "Shared questions that two splits answer differently" in page.text
+    assert "without such a question left out" in page.text
 
 
 def test_quirks_and_missing_readouts_are_told(page: Page):
@@ -118,6 +122,8 @@ def test_claims_are_counted_and_told_together(page: Page):
 
 def test_without_optional_files_every_section_says_so(files: Files):
     page = read_page(build_page("run", RunData(Files(scores=files.scores), PAIR)))
+    for why in ("set claims: true in its run file", "It takes a second label set: name one under labels"):
+        assert why in page.text
     for what in ("A claims table", "This finding", "A table", "A figure", "A decision file", "A manifest"):
         assert f"{what} is not part of this run." in page.text
     assert "0.6667" in page.text  # the scores are there all the same
@@ -141,8 +147,8 @@ def test_several_models_have_an_overview(files: Files, folder: Path):
     concatenate_scores.run([folder / "score.parquet", folder / "other_score.parquet"], folder / "s.parquet")
     page = read_page(build_page("run", RunData(Files(scores=folder / "s.parquet"), PAIR)))
     assert (
-        f"F1 on adversarial under every readout model legacy_8tok legacy_2tok {MODEL} 0.6667 0.8000"
-        in page.text
+        "F1 of all models on adversarial, under each of 2 readouts model legacy_8tok legacy_2tok "
+        f"{MODEL} 0.6667 0.8000" in page.text
     )
     assert "other 0.6667 0.8000" in page.text
 
@@ -159,6 +165,50 @@ def test_unpaired_counts_are_told_as_bounds(folder: Path):
     assert "adversarial wrong no read as yes mended misses between 1 and 1 of 1 not identifiable" in text
     assert "only bounds of the flips are known" in text
     assert "disagree on" not in text
+
+
+def demo_decisions(folder: Path, names: Sequence[str]) -> list[Path]:
+    """The small run's answers as those of models that lie in the demo's folder."""
+    settings = {**SETTINGS, "folder": "resources/demo/models/x"}
+    return [
+        write_decisions(
+            folder / f"{name}.parquet",
+            decision_rows(),
+            cell={**CELL, "model": name},
+            readouts=READOUTS,
+            settings=settings,
+        )
+        for name in names
+    ]
+
+
+def test_a_run_of_demo_models_says_so_before_its_result(files: Files, html: str, folder: Path):
+    decisions = demo_decisions(folder, ["a", "b", "c"])
+    for path in decisions:
+        score.run(path, folder / f"{path.stem}.s.parquet")
+    concatenate_scores.run([folder / f"{path.stem}.s.parquet" for path in decisions], folder / "s.parquet")
+    demo = Files(scores=folder / "s.parquet", decisions=tuple(decisions))
+    text = read_page(build_page("run", RunData(demo, PAIR))).text
+    said = text.index("a, b and c are small models that this project trained on pictures it drew itself")
+    assert "no evidence about real models" in text
+    assert said < text.index("On the adversarial questions its F1")
+    # Three models, two readouts: what there is more of goes down the page; the sentence goes before the table.
+    assert "readout a b c" not in text
+    assert text.index("On the adversarial questions its F1") < text.index("All models and readouts")
+    assert "demonstration" not in read_page(html).text
+
+
+def test_more_readouts_than_models_go_down_the_page(files: Files, folder: Path):
+    one, other = demo_decisions(folder, ["a", "b"])
+    three = READOUTS | {"string_parse": {**READOUTS["string_parse"], "available": True}}
+    for path in (one, other):
+        rows = [{**row, "string_parse": row["legacy_8tok"]} for row in decision_rows()]
+        cell = {**CELL, "model": path.stem}
+        write_decisions(path, rows, cell=cell, readouts=three)
+        score.run(path, folder / f"{path.stem}.s.parquet")
+    concatenate_scores.run([folder / "a.s.parquet", folder / "b.s.parquet"], folder / "s.parquet")
+    text = read_page(build_page("run", RunData(Files(scores=folder / "s.parquet"), PAIR))).text
+    assert "readout a b legacy_8tok 0.6667 0.6667 legacy_2tok 0.8000 0.8000 string_parse 0.6667" in text
 
 
 def test_the_same_files_give_the_same_page(files: Files, html: str):

@@ -19,7 +19,7 @@ from readout_audit.report.page import build_page
 from readout_audit.report.pictures import read_picture
 from readout_audit.report.run_folder import find_run
 from readout_audit.report.scripts import scripts_table
-from readout_audit.report.text import flat, listed, of, percent, points, visible
+from readout_audit.report.text import flat, listed, minus, of, percent, points, visible
 from readout_audit.stages import concatenate_scores, score
 from readout_audit.tables.base import Column as TableColumn
 from readout_audit.tables.base import Table, text_column
@@ -53,7 +53,7 @@ def test_visible_text_can_be_written_and_is_one_line(text: str):
 def test_numbers_in_words():
     assert points(Fraction(1969, 32130)) == "6.13"
     assert (
-        points(Fraction(-1, 8000)) == "-0.01"
+        points(Fraction(-1, 8000)) == "−0.01"
     )  # -0.0125 points: the half goes away from zero at two decimals
     assert points(None) == "undefined"
     assert percent(Fraction(924, 3000)) == "30.8%"
@@ -67,6 +67,25 @@ def test_numbers_in_words():
 def test_flat_leaves_no_value_out_and_no_cell_empty():
     value = {"a": {"b": [1, 2]}, "c": None, "d": [{"e": True}, [3]], "f": "", "g": {}}
     assert flat(value) == {"a.b": "1, 2", "c": "none", "d[0].e": "yes", "d[1]": "3", "f": "none", "g": "none"}
+
+
+def test_a_key_with_a_space_at_its_end_is_quoted():
+    assert flat({"encode": {" NO": [220, 45], "NO": [45]}}) == {'encode." NO"': "220, 45", "encode.NO": "45"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("-3.42 to -1.10", "−3.42 to −1.10"),
+        ("0.1033", "0.1033"),
+        ("1-2", "1-2"),
+        ("fp-16", "fp-16"),
+        ("-", "-"),
+        ("2.7e-06", "2.7e-06"),
+    ],
+)
+def test_a_hyphen_that_begins_a_number_becomes_a_minus_sign(text: str, shown: str):
+    assert minus(text) == shown
 
 
 def test_grid_refuses_a_short_row():
