@@ -3,6 +3,7 @@
 # make test       set up, run all tests; make test-fast leaves out the slow ones and those that run Snakemake
 # make report     the page about a run; runs what is missing (RUN=demo, paper-counts, paper-published, ...)
 # make lint       style, types, workflow lint
+# make help       this list
 # make bench      measure speed and memory
 # make lock       write requirements.lock anew from pyproject.toml
 # make clean      remove what the runs made
@@ -20,9 +21,12 @@ SNAKEMAKE := snakemake all --cores 2 --configfile
 
 RUN ?= demo
 
-.PHONY: setup demo report test test-fast lint lock bench clean
+.PHONY: help setup demo report test test-fast lint lock bench clean
 
 setup: $(STAMP)
+
+help:
+	@sed -n '/^#/!q; s/^# //p' Makefile
 
 # The stamp is written last: an environment that was interrupted is built again.
 $(STAMP): pyproject.toml requirements.lock

@@ -47,6 +47,10 @@ onstart:
     check_start(PLAN, workflow)
 
 
+onerror:
+    repeat_errors(log)
+
+
 rule all:
     default_target: True
     input:

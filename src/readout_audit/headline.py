@@ -12,10 +12,11 @@ from readout_audit.scores.confusion import Confusion
 
 PAIR = ("legacy_8tok", "legacy_2tok")
 SPLITS = ("random", "popular", "adversarial")
+"""The splits that come first, in this order; any other follows as the scores have it."""
 
 
 def headline_lines(runs: Sequence[str], root: Path) -> list[str]:
-    """Return two lines per run: where its results are, and its first model under both readouts.
+    """Return a run's lines: where its results are, its first model under both readouts, and its page if it is made.
 
     Args:
         runs: names of finished runs.
@@ -35,7 +36,9 @@ def _run_lines(run: str, root: Path) -> list[str]:
     rows = read_table(path, SCORES, "the score table").to_pylist()
     first = [row for row in rows if all(row[name] == rows[0][name] for name in CELL.names)]
     where = f"{run}: tables in {root / 'paper_tables' / run}/, figures in {root / 'figures' / run}/"
-    return [where, f"  {_sentence(rows[0]['model'], first)}"]
+    page = root / "results" / run / "report.html"
+    shown = [f"  the page about it: {page}"] if page.is_file() else []
+    return [where, f"  {_sentence(rows[0]['model'], first)}", *shown]
 
 
 def _sentence(model: str, rows: Sequence[Mapping[str, Any]]) -> str:
@@ -45,7 +48,8 @@ def _sentence(model: str, rows: Sequence[Mapping[str, Any]]) -> str:
         for row in rows
         if row["labels"] == "pope" and row["subset"] == "all" and row["n"] is not None
     }
-    splits = [split for split in SPLITS if all((split, readout) in counts for readout in PAIR)]
+    named = dict.fromkeys([*SPLITS, *(split for split, _ in counts)])
+    splits = [split for split in named if all((split, readout) in counts for readout in PAIR)]
     if not splits:
         return f"{model}: {' and '.join(PAIR)} were not both read; see the tables."
     pairs = [(counts[split, PAIR[0]], counts[split, PAIR[1]]) for split in splits]

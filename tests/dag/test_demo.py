@@ -153,9 +153,10 @@ def test_headline_of_a_finished_run(demo: Path) -> None:
     done = subprocess.run(
         command, cwd=demo, env=environment(demo), capture_output=True, text=True, check=True
     )
-    where, what = done.stdout.splitlines()
+    where, what, page = done.stdout.splitlines()
     assert where == "demo: tables in paper_tables/demo/, figures in figures/demo/"
     assert "tiny-llava on random, popular, adversarial (1200, 1200, 1200 questions)" in what
+    assert page == "  the page about it: results/demo/report.html" and (demo / page.split(": ")[1]).is_file()
 
 
 def test_manifest_says_how_fast(demo: Path) -> None:

@@ -196,3 +196,16 @@ def test_questions_drawn_from_an_annotation(project: Path) -> None:
     assert len(rows) == 3 * 5 * 4 and len({row["image"] for row in rows}) == 5
     assert all(((row["image"], row["object"]) in present) is (row["label"] == "yes") for row in rows)
     assert planned(snakemake(project, *ALL, "-n")) == {}
+
+
+def test_the_sentence_of_a_failed_job_is_the_last_line(project: Path) -> None:
+    questions = project / "own/questions.csv"
+    questions.write_text(
+        questions.read_text(encoding="utf-8-sig").replace("YES", "MAYBE", 1), encoding="utf-8"
+    )
+    write_yaml(project / "mine.yaml", {**own_dataset(), **run_config()})
+    target = "results/mine/questions/mine.parquet"
+    stopped = snakemake(project, target, "--cores", "1", "--configfile", "mine.yaml")
+    assert stopped.returncode == 1
+    last = stopped.stderr.splitlines()[-1]
+    assert last.startswith("error: own/questions.csv") and "MAYBE" in last

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from readout_audit.api.credentials import ApiKey
+from readout_audit.claims.evidence import RELEASE
 from readout_audit.config.plan import SERVED
 from readout_audit.config.wiring import FETCHED, Wiring
 from readout_audit.errors import AuditError
@@ -39,6 +40,12 @@ def check_start(plan: Wiring, workflow: Any) -> None:
     for name, path in plan.left_out.items():
         print(
             f"The mirror lacks {path}: {name} is left out, and what it would show reads not_run.",
+            file=sys.stderr,
+        )
+    if plan.is_strange_to_paper:
+        print(
+            f"claims: true, but the run asks none of the paper's models about {RELEASE}: what the paper measured will "
+            "read not_run, above the run's own findings; set claims to false.",
             file=sys.stderr,
         )
     if plan.paper_only_tables:

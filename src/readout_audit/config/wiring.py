@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from readout_audit.claims.evidence import RELEASE
 from readout_audit.claims.numbers import read_numbers, select
 from readout_audit.config.plan import SERVED, Cell, Plan, prediction_files
 from readout_audit.corrections.registry import CORRECTIONS
@@ -362,6 +363,12 @@ class Wiring(Plan):
     def tables(self) -> list[str]:
         """The tables of the run, less those of published rows where it is not held against the paper."""
         return [name for name in self.config["tables"] if name not in self.paper_only_tables]
+
+    @property
+    def is_strange_to_paper(self) -> bool:
+        """Whether the run is held against the paper without a model of the paper on the paper's release."""
+        known = ((RELEASE, model) for model in self.paper_models)
+        return bool(self.config["claims"]) and not {cell[:2] for cell in self.cells} & set(known)
 
     @property
     def paper_only_tables(self) -> list[str]:

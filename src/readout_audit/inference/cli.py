@@ -1,6 +1,7 @@
 """Subcommands about asking: `verify-engine` and `preflight`. Heavy imports wait until one is called."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,10 +46,14 @@ def preflight(
     image_mode: Annotated[str, typer.Option(help="as_is or pad.")] = "as_is",
     attention: Annotated[str, typer.Option(help="sdpa or eager.")] = "sdpa",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    root: Annotated[Path, typer.Option(help="Folder that holds config/ and resources/.")] = Path(),
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Run configuration with entries of its own; repeatable."),
+    ] = None,
+    root: Annotated[Path, typer.Option(help="Folder that holds config/, workflow/ and resources/.")] = Path(),
 ) -> None:
     """Load a model and check it under each of its templates, as a job does before it asks anything."""
-    entry, templates = configured(root, model)
+    entry, templates = configured(root, model, config or [])
     if entry.get("server"):
         raise AuditError(
             f"{model} is behind a server, which loads no weights here; readout-audit diagnose --model {model} asks it."
@@ -65,19 +70,33 @@ def preflight(
             typer.echo(line)
 
 
-def configured(root: Path, model: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a model's entry of config/models.yaml and its prompts of config/templates.yaml."""
-    import yaml
+def configured(root: Path, model: str, runs: Sequence[Path] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a model's entry of config/models.yaml and its prompts of config/templates.yaml.
 
-    found = []
-    for name, key in (("models", "known_models"), ("templates", "known_templates")):
-        path = root / "config" / f"{name}.yaml"
+    Args:
+        root: the project's folder.
+        model: its name.
+        runs: run configurations, read over those two; they may define models and prompts, too.
+
+    Raises:
+        AuditError: a file is not there or is malformed, or the model or its prompts are not defined.
+    """
+    from readout_audit.config.load import merged
+    from readout_audit.config.schema import check_against_schema
+
+    files = {name: root / "config" / f"{name}.yaml" for name in ("models", "templates")}
+    for path in files.values():
         if not path.is_file():
             raise AuditError(f"{path}: not there; run this in the project's folder or give --root.")
-        known = yaml.safe_load(path.read_text(encoding="utf-8"))[key]
+    config = merged([*files.values(), *runs])
+    found = []
+    for name, path in files.items():
+        known = config[f"known_{name}"]
+        check_against_schema(known, root / f"workflow/schemas/{name}.schema.yaml", f"known_{name}.")
         if model not in known:
+            read = " or ".join(str(file) for file in (path, *runs))
             raise AuditError(
-                f"{path}: model {model!r} is not known; choose one of {', '.join(sorted(known))}."
+                f"{read}: model {model!r} is not known; choose one of {', '.join(sorted(known))}."
             )
         found.append(known[model])
     return found[0], found[1]

@@ -21,6 +21,7 @@ from readout_audit.config.preparation import known_names
 from readout_audit.config.wiring import FETCHED, Wiring
 from readout_audit.contracts import QUESTIONS
 from readout_audit.errors import AuditError
+from readout_audit.fetch.preflight import check_source
 from readout_audit.fileio import read_table, write_table
 
 FOLDER = "diagnosed"
@@ -146,6 +147,7 @@ def question_table(plan: Wiring, cell: Cell) -> pa.Table:
     for file in plan.question_files(names):
         path = file.removeprefix(f"{FETCHED}/")
         if file != path and not Path(file).is_file():
+            check_reachable(plan, path)
             arguments = plan.fetch_arguments(SimpleNamespace(path=path))
             fetch_file.main([*shlex.split(arguments), "--lock", f"{FETCHED}/lock.json", "--output", file])
     table = Path("results", FOLDER, "questions", f"{cell.dataset}.parquet")
@@ -174,6 +176,22 @@ def draw(table: pa.Table, questions: int, seed: int) -> pa.Table:
     return table.take(pa.array(rows[np.sort(chosen)]))
 
 
+def check_reachable(plan: Wiring, path: str) -> None:
+    """Look before a fetch whether it can succeed: its own attempts take minutes and end in a chain of errors.
+
+    Args:
+        plan: of the pair.
+        path: what is fetched, as it lies under resources/fetched/.
+
+    Raises:
+        AuditError: the mirror lacks it, or without a mirror its host cannot be reached.
+    """
+    mirror = plan.config["mirror"]
+    fault = check_source([path], Path(mirror) if mirror else None)
+    if fault:
+        raise AuditError(fault)
+
+
 def find_pictures(plan: Wiring, names: SimpleNamespace, asked: Path, folder: Path) -> None:
     """Fetch the pictures of the sample, and no others, unless they are drawn here."""
     from readout_audit.stages import fetch_images
@@ -196,6 +214,7 @@ def find_checkpoint(plan: Wiring, names: SimpleNamespace) -> Path:
     elif entry["folder"] is None and not Path(f"{FETCHED}/models/{names.model}.json").is_file():
         from readout_audit.stages import fetch_model
 
+        check_reachable(plan, f"models/{names.model}.json")
         words = ["--model", names.model, *shlex.split(plan.model_arguments(names))]
         words += ["--lock", f"{FETCHED}/lock.json", "--folder", str(folder)]
         fetch_model.main([*words, "--output", f"{FETCHED}/models/{names.model}.json"])

@@ -45,6 +45,8 @@ _LATEX = {
     "’": "'",
 }
 _SYMBOLS = {"ρ_N": r"$\rho_N$", "G_tot": r"$G_\mathrm{tot}$", "ℓ_v": r"$\ell_v$"}
+_SAID = {("labels", "pope"): "of the questions themselves"}
+"""What the name of a label set means, where the questions need not be POPE's."""
 _SYMBOL = re.compile("|".join(_SYMBOLS) + "|.")
 _CSV_SPECIAL = re.compile(r'[",\r\n]')
 _MARKDOWN = re.compile(r"([\\`*\[\]|~])")
@@ -165,7 +167,8 @@ def _latex_body(columns: tuple[Column, ...], rows: list[list[str]]) -> list[str]
 
 def _stated(constant: tuple[tuple[str, str], ...]) -> str:
     """Return what holds of every row, as one sentence."""
-    return "In all rows: " + ", ".join(f"{name} {value}" for name, value in constant) + "."
+    said = (f"{name} {_SAID.get((name, value), value)}" for name, value in constant)
+    return f"In all rows: {', '.join(said)}."
 
 
 def markdown_text(text: str) -> str:

@@ -59,10 +59,11 @@ def build(inputs: RunTables) -> Table:
             Column("answers that begin with it"),
         ),
         rows=tuple(rows),
-        n=f"{total:,} answers with a known first token, over all splits",
+        n=f"{total:,} answers with a known first token, over all splits and settings",
         notes=(
             "source vocabulary: looked up in the tokenizer's vocabulary; source paper: as the paper prints "
             "them, no tokenizer was at hand. ▁ and Ġ stand for a leading space.",
+            *_pooled(found),
         ),
     )
 
@@ -83,6 +84,18 @@ def _published(cells: list[FirstTokens]) -> Iterator[Form]:
             piece = tokens.pieces.get(token)
             if piece is not None:
                 yield Form(answer, surface(piece, byte_level=True), token, piece)
+
+
+def _pooled(found: list[FirstTokens]) -> Iterator[str]:
+    """Say of each model that was asked in several settings that its answers are counted together."""
+    for model in dict.fromkeys(tokens.cell.model for tokens in found):
+        cells = [tokens for tokens in found if tokens.cell.model == model]
+        if len(cells) > 1:
+            asked = "; ".join(
+                f"{tokens.cell.dataset} {tokens.cell.precision} {tokens.cell.template}, {tokens.total.total():,}"
+                for tokens in cells
+            )
+            yield f"{model}: the answers of its {len(cells)} settings are counted together ({asked})."
 
 
 def _generated(cells: list[FirstTokens], token: int | None) -> Cell:

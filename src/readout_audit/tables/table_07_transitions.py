@@ -46,6 +46,8 @@ _COLUMNS = (
     Column("yes→no rate", decimals=3),
     Column("agreement", decimals=3),
 )
+_RATE = len(MOVES) + 2
+"""Place of the no→yes rate behind the identity: after the moves, what is left out, and n."""
 _INTERVAL = Column("95% interval", decimals=3)
 
 
@@ -71,7 +73,10 @@ def build(inputs: RunTables) -> Table:
             )
             interval = inputs.interval(*key, _NO_TO_YES[label])
             about = (*identity_cells(cell, labels), emitted, to, split, label)
-            rows.append((*about, *cells, NOT_AVAILABLE if interval is None else Range(*interval)))
+            # A rate of zero to zero has no interval for the same reason that it has no value.
+            undefined = cells[_RATE] is None
+            without = None if undefined else NOT_AVAILABLE
+            rows.append((*about, *cells, without if interval is None else Range(*interval)))
     resampled = any(isinstance(row[-1], Range) for row in rows)
     return Table(
         number=7,

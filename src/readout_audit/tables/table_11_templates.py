@@ -6,6 +6,7 @@ from readout_audit.tables.common import IDENTITY, absent_word, answer_notes, har
 from readout_audit.tables.inputs import RunTables
 
 SUBSET = "first_500"
+_WITHOUT = "Nothing of this run was scored on them: subsets does not list 500, or the split's order is not known or has fewer."
 
 
 def build(inputs: RunTables) -> Table:
@@ -45,5 +46,9 @@ def build(inputs: RunTables) -> Table:
         ),
         rows=tuple(rows),
         n=n_text([confusion.n for confusion in seen], "questions per model and template"),
-        notes=("The first 500 are those of the release's own order.", *answer_notes(seen)),
+        notes=(
+            "The first 500 are those of the release's own order.",
+            *([] if keys else [_WITHOUT]),
+            *answer_notes(seen),
+        ),
     )

@@ -87,7 +87,7 @@ def _row(inputs: RunTables, row: dict[str, Any], without_logits: frozenset[str])
         SAME if reference else row["varied"],
         here,
         SAME if reference else delta,
-        SAME if reference else between(row["delta_low"], row["delta_high"]),
+        SAME if reference else None if delta is None else between(row["delta_low"], row["delta_high"]),
         *counts,
         *near,
     )

@@ -798,3 +798,18 @@ def test_tables_of_published_rows_belong_to_a_run_that_is_held_against_the_paper
     assert plan.paper_only_tables == left_out
     assert plan.tables == [name for name in config["tables"] if name not in left_out]
     assert len(plan.report_sources(None)["tables"]) == len(plan.tables)
+
+
+@pytest.mark.parametrize(
+    ("values", "strange"),
+    [
+        ({}, False),
+        ({"claims": False, "datasets": ["demo-pope"]}, False),
+        ({"datasets": ["demo-pope"]}, True),
+        ({"models": ["tiny-llava"], "precisions": ["fp32"], "extra_cells": []}, True),
+    ],
+)
+def test_a_run_held_against_the_paper_without_anything_of_it(
+    in_root: Path, values: Config, strange: bool
+) -> None:
+    assert Wiring(merged(in_root, None) | values).is_strange_to_paper is strange

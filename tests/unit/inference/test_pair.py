@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import socket
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -13,8 +15,9 @@ from typer.testing import CliRunner
 from readout_audit.contracts import QUESTIONS, RECORDS
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table, table_metadata
-from readout_audit.inference.pair import Pair, draw, plan_of
+from readout_audit.inference.pair import Pair, draw, find_checkpoint, plan_of
 from readout_audit.readouts.diagnose_cli import diagnose
+from readout_audit.stages import fetch_model
 
 PAIR = Pair("tiny-llava", "authors", "demo-pope", "fp32")
 
@@ -133,3 +136,18 @@ def test_a_pair_without_records_is_asked_and_asked_only_once(project: Path, monk
     kept = read_table(path, RECORDS, "records")
     assert kept.equals(records) and table_metadata(kept) == table_metadata(records)
     assert json.loads(path.with_suffix(".manifest.json").read_text(encoding="utf-8"))["asked"] == 0
+
+
+def test_a_model_that_cannot_be_fetched_is_one_sentence_at_once(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
+    monkeypatch.setattr(fetch_model, "main", lambda words: pytest.fail("a fetch was begun"))
+    plan = plan_of(Pair("llava-1.5-7b", "authors", "demo-pope", "nf4"), [])
+    with pytest.raises(AuditError, match=r"^127\.0\.0\.1 cannot be reached .* connect this machine"):
+        find_checkpoint(plan, SimpleNamespace(model="llava-1.5-7b"))

@@ -182,6 +182,16 @@ def test_settings_audit_by_hand(run: RunTables) -> None:
     assert "m: the gap lies between 0.1333 and 0.3333 over 2 settings." in notes
 
 
+def test_a_setting_without_an_f1_has_no_difference_and_says_undefined(tmp_path: Path) -> None:
+    """No valid answer leaves nothing to count: F1 is zero to zero."""
+    paths = [
+        write_cell(tmp_path, {"a": answers, "b": "ynnn"}, precision=precision)
+        for precision, answers in (("fp32", "yynn"), ("nf4", "iiii"))
+    ]
+    changed = one(rows_of("table_settings_audit", make_run(tmp_path, paths)), precision="nf4", readout="a")
+    assert (changed["F1"], changed["ΔF1"], changed["ΔF1 95%"]) == ("undefined",) * 3
+
+
 def test_variance_by_hand(run: RunTables) -> None:
     rows = rows_of("table_variance", run)
     assert {row["models"] for row in rows} == {"m", "k", "all models"}

@@ -235,3 +235,26 @@ def test_every_table_is_registered_with_known_needs_and_renders_without_rows(nam
 def test_an_unknown_table_is_one_sentence(tmp_path):
     with pytest.raises(AuditError, match="no table 'table_99'"):
         make_tables.run("table_99", Sources(), OPTIONS, {})
+
+
+def test_a_rate_of_zero_to_zero_has_no_interval_and_says_undefined(tmp_path):
+    rows = transition_rows(LLAVA, "random", {"yes": (2, 0, 0, 0), "no": (1, 2, 3, 4)})
+    about = LLAVA._asdict() | {"labels": "pope", "split": "random", "readout_from": EIGHT, "readout_to": TWO}
+    gap = [
+        about | {"quantity": f"rho_n_ci_{end}", "value": value}
+        for end, value in (("low", 0.25), ("high", 0.5))
+    ]
+    scores = [score_row(LLAVA, "pope", "random", EIGHT, tp=2, fp=3, tn=7, fn=0)]
+    run = run_of(
+        transitions=(write_transitions(tmp_path, rows),),
+        scores=write_scores(tmp_path, scores),
+        gap=(write_gap(tmp_path, gap),),
+    )
+    table = registry.get("table_07_transitions")(run)
+    found = cells(table, by=["label"])
+    assert [found[label,]["95% interval"] for label in ("yes", "no", "both")] == [
+        "undefined",
+        "0.250 to 0.500",
+        "not_available",
+    ]
+    assert any(note.startswith("undefined:") for note in table.all_notes())

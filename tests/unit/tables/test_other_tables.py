@@ -117,3 +117,11 @@ def test_table_11_takes_the_first_500_of_the_hardest_split(tmp_path):
     assert shown["llava-1.5-7b", "string_parse"] == "not_run not_run not_run not_run not_run"
     assert shown["absent", TWO].startswith("not_run")
     assert found["llava-1.5-7b", TWO]["template"] == "native_chat"
+    assert len(table.notes) == 1
+
+
+def test_table_11_says_why_it_is_empty(tmp_path):
+    rows = [score_row(LLAVA, "pope", "adversarial", TWO, tp=9)]
+    table = registry.get("table_11_templates")(run_of(scores=write_scores(tmp_path, rows)))
+    assert {row["n"] for row in cells(table, by=["readout"]).values()} == {"not_run"}
+    assert table.notes[1].startswith("Nothing of this run was scored on them: subsets does not list 500")

@@ -207,7 +207,16 @@ def test_table_5_looks_ids_up_or_prints_the_papers(tmp_path, published):
         "id": "3869",
         "answers that begin with it": "3893",
     }
-    assert table.n.startswith("9,006 answers")
+    assert table.n == "9,006 answers with a known first token, over all splits and settings"
+    assert not any("counted together" in note for note in table.notes)
+    again = ASKED._replace(template="paper")
+    more = write_decisions(tmp_path, rows[:2], again, name="again.parquet")
+    pooled = registry.get("table_05_token_ids")(run_of(decisions=(own, more, published), tokens=(path,)))
+    said = [note for note in pooled.notes if "counted together" in note]
+    where = f"{ASKED.dataset} {ASKED.precision}"
+    assert said == [
+        f"tiny: the answers of its 2 settings are counted together ({where} {ASKED.template}, 6; {where} paper, 2)."
+    ]
 
 
 def test_two_decision_files_of_one_cell_are_refused(tmp_path, published):

@@ -226,3 +226,11 @@ def test_latex_compiles(tmp_path):
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_the_questions_own_labels_are_not_called_popes():
+    columns = (Column("labels", identity=True), Column("n"))
+    assert "In all rows: labels of the questions themselves." in to_markdown(
+        table(("pope", 1), columns=columns)
+    )
+    assert "In all rows: labels repope." in to_markdown(table(("repope", 1), columns=columns))

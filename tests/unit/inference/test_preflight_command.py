@@ -1,0 +1,48 @@
+"""Where `readout-audit preflight` finds a model: the project's definitions, and those of a run file."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from readout_audit.errors import AuditError
+from readout_audit.inference.cli import configured
+
+
+@pytest.fixture
+def project(root: Path, tmp_path: Path) -> Path:
+    for name in ("config", "workflow/schemas"):
+        shutil.copytree(root / name, tmp_path / name)
+    return tmp_path
+
+
+def own_run(project: Path, **changes: object) -> Path:
+    """A run file that defines a model as a copy of the demo's, and its prompt."""
+    known = yaml.safe_load((project / "config/models.yaml").read_text(encoding="utf-8"))["known_models"]
+    prompt = {"text": None, "chat": True, "suffix": " Yes or no?", "answer_boundary": "clean"}
+    path = project / "mine.yaml"
+    run = {
+        "known_models": {"mine": known["tiny-llava"] | changes},
+        "known_templates": {"mine": {"authors": prompt}},
+    }
+    path.write_text(yaml.safe_dump(run), encoding="utf-8")
+    return path
+
+
+def test_a_model_of_a_run_file_is_found_beside_the_projects(project: Path) -> None:
+    entry, templates = configured(project, "mine", [own_run(project)])
+    assert entry["adapter"] == "llava" and templates["authors"]["suffix"] == " Yes or no?"
+    assert configured(project, "tiny-llava", [own_run(project)])[0] == entry
+
+
+def test_a_model_that_no_file_defines_names_the_files_read(project: Path) -> None:
+    with pytest.raises(AuditError, match=r"models\.yaml: model 'mine' is not known"):
+        configured(project, "mine")
+    with pytest.raises(AuditError, match=r"models\.yaml or .*mine\.yaml: model 'other' is not known"):
+        configured(project, "other", [own_run(project)])
+
+
+def test_a_malformed_entry_is_one_sentence(project: Path) -> None:
+    with pytest.raises(AuditError, match=r"known_models\.mine"):
+        configured(project, "mine", [own_run(project, adaptor="llava")])
