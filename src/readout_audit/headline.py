@@ -8,6 +8,7 @@ from readout_audit.contracts import CELL, SCORES
 from readout_audit.errors import AuditError
 from readout_audit.exact import printed
 from readout_audit.fileio import read_table
+from readout_audit.scores.blocks import AGGREGATES
 from readout_audit.scores.confusion import Confusion
 
 PAIR = ("legacy_8tok", "legacy_2tok")
@@ -48,7 +49,7 @@ def _sentence(model: str, rows: Sequence[Mapping[str, Any]]) -> str:
         for row in rows
         if row["labels"] == "pope" and row["subset"] == "all" and row["n"] is not None
     }
-    named = dict.fromkeys([*SPLITS, *(split for split, _ in counts)])
+    named = dict.fromkeys([*SPLITS, *(split for split, _ in counts if split not in AGGREGATES)])
     splits = [split for split in named if all((split, readout) in counts for readout in PAIR)]
     if not splits:
         return f"{model}: {' and '.join(PAIR)} were not both read; see the tables."

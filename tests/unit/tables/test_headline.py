@@ -26,7 +26,7 @@ def test_a_split_of_ones_own_has_a_headline(tmp_path: Path) -> None:
 def test_popes_splits_come_first_in_their_order(tmp_path: Path) -> None:
     assert (
         "on random, adversarial, extra (4, 4, 4 questions)"
-        in lines(tmp_path, "extra", "adversarial", "random")[1]
+        in lines(tmp_path, "extra", "pooled", "adversarial", "random", "distinct")[1]
     )
 
 
