@@ -1,7 +1,5 @@
 """Figure 1: what each readout looks at, at the answer position (paper, Section 1; here with counts)."""
 
-import textwrap
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
@@ -12,6 +10,7 @@ from readout_audit.figures.common import cell_title
 from readout_audit.tables.first_tokens import FirstTokens, first_tokens
 from readout_audit.tables.inputs import Options, RunTables
 
+CAPTION = f"Dark: some answer began with the id. Hatched: the ids that the narrower readout compares.\n{style.PIECES}"
 _ROW = 0.15
 """Step from one candidate to the next, of the figure's 0 to 1."""
 _COLUMN = {contracts.YES: 0.345, contracts.NO: 0.535}
@@ -26,23 +25,24 @@ def draw(inputs: RunTables) -> Figure:
     if not found:
         figure = style.new_figure(style.WIDTH, 1.0)
         return style.say_nothing_to_show(figure, "No cell of this run knows both ids and first tokens.")
-    figure = style.new_figure(style.WIDTH, 3.7 * len(found))
+    figure = style.new_figure(style.WIDTH, 0.3 + 3.7 * len(found))
+    figure.supxlabel(CAPTION, fontsize=7, color=style.GREY)
     panels = figure.subplots(len(found), 1, squeeze=False)
     for (axes,), tokens in zip(panels, found, strict=True):
         axes.set_axis_off()
         axes.set_xlim(-0.005, 1.005)
         axes.set_ylim(0, 1)
-        _draw_model(axes, tokens, cell_title(tokens.cell, [one.cell for one in found], width=24))
+        axes.set_title(cell_title(tokens.cell, [one.cell for one in found]), loc="left", fontweight="bold")
+        _draw_model(axes, tokens)
         _draw_candidates(axes, tokens)
         _draw_readouts(axes, tokens, inputs.options)
     return figure
 
 
-def _draw_model(axes: Axes, tokens: FirstTokens, title: str) -> None:
+def _draw_model(axes: Axes, tokens: FirstTokens) -> None:
     """Draw what comes before the answer position."""
     n = sum(tokens.n[split] for split in tokens.counts)
-    name = "\n".join(line for part in title.split("\n") for line in textwrap.wrap(part, 22))
-    _box(axes, (0.0, _MIDDLE + 0.07), (0.19, 0.26), f"{name}\nimage and question\nn = {style.thousands(n)}")
+    _box(axes, (0.0, _MIDDLE + 0.07), (0.19, 0.26), f"image and question\nn = {style.thousands(n)}")
     _box(
         axes,
         (0.0, _MIDDLE - 0.33),

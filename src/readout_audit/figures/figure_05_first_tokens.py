@@ -1,6 +1,7 @@
 """Figure 5: how often each yes and no form was the first token, by split (paper, Section 3)."""
 
 import math
+import textwrap
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,12 +13,13 @@ from readout_audit.tables.first_tokens import FirstTokens, first_tokens
 from readout_audit.tables.inputs import RunTables
 
 OTHERS = "any other token"
+AXIS = "Across: answers that begin with the token (log scale from 1; left of the dashes: none)."
 _BAR = 0.8
 """Height of a form's bars together, of the 1 between two forms."""
 
 
 def draw(inputs: RunTables) -> Figure:
-    """Draw one panel per cell: a form is a group of bars, a split a bar, zero a zero."""
+    """Draw one panel per cell: a form is a group of bars, a split a bar; forms that began no answer are listed."""
     cells = [tokens for tokens in first_tokens(inputs) if tokens.counts]
     if not cells:
         figure = style.new_figure(style.WIDTH, 1.0)
@@ -25,15 +27,32 @@ def draw(inputs: RunTables) -> Figure:
             figure, "The source of these answers does not know their first tokens."
         )
     splits = [split for split in inputs.options.splits if any(split in one.counts for one in cells)]
-    heights = [len(one.sides) + 1 for one in cells]
-    height = 0.9 + sum(0.135 * len(splits) * rows + 0.6 for rows in heights)
+    heights = [len(written(one)) + 1 for one in cells]
+    height = 1.0 + sum(max(0.3, 0.135 * len(splits)) * rows + 0.7 for rows in heights)
     figure = style.new_figure(style.WIDTH, height)
     panels = figure.subplots(len(cells), 1, squeeze=False, height_ratios=heights)
     for (axes,), tokens in zip(panels, cells, strict=True):
         _draw_panel(axes, tokens, splits)
         axes.set_title(cell_title(tokens.cell, [one.cell for one in cells]))
     _legend(figure, cells, splits)
+    figure.supxlabel(f"{AXIS}\n{style.PIECES}", fontsize=7, color=style.GREY)
     return figure
+
+
+def written(tokens: FirstTokens) -> list[int]:
+    """Return the forms that began an answer on any split."""
+    return [token for token in tokens.sides if tokens.total[token]]
+
+
+def silent(tokens: FirstTokens) -> str:
+    """Return the sentence that lists the forms that began no answer; empty where there is none."""
+    names = [_name(tokens, token) for token in tokens.sides if not tokens.total[token]]
+    return textwrap.fill(f"No answer began with {', '.join(names)}.", 110) if names else ""
+
+
+def _name(tokens: FirstTokens, token: int) -> str:
+    """Return a form by its piece and id."""
+    return f"{tokens.pieces.get(token, 'not recorded')} ({token})"
 
 
 def place(count: int) -> float:
@@ -46,14 +65,15 @@ def place(count: int) -> float:
 
 def _draw_panel(axes: Axes, tokens: FirstTokens, splits: list[str]) -> None:
     """Draw the bars of one cell, each with its count."""
-    names = [f"{tokens.pieces.get(token, 'not recorded')}  ({token})" for token in tokens.sides] + [OTHERS]
+    forms = written(tokens)
+    names = [_name(tokens, token) for token in forms] + [OTHERS]
     thick = _BAR / len(splits)
     largest = 1
     for index, split in enumerate(splits):
         if split not in tokens.counts:
             continue
         counter = tokens.counts[split]
-        counts = [counter[token] for token in tokens.sides]
+        counts = [counter[token] for token in forms]
         counts.append(sum(counter[token] for token in tokens.others))
         largest = max(largest, *counts)
         look = style.mark(index)
@@ -70,6 +90,7 @@ def _draw_panel(axes: Axes, tokens: FirstTokens, splits: list[str]) -> None:
         for y, count in zip(at, counts, strict=True):
             axes.text(place(count) + 0.04, y, style.thousands(count), va="center", fontsize=6.5)
     _draw_axes(axes, names, largest)
+    axes.set_xlabel(silent(tokens), fontsize=7, color=style.GREY)
 
 
 def _draw_axes(axes: Axes, names: list[str], largest: int) -> None:
@@ -81,9 +102,6 @@ def _draw_axes(axes: Axes, names: list[str], largest: int) -> None:
         [0, *(1 + power for power in powers)], ["0", *(style.thousands(10**power) for power in powers)]
     )
     axes.set_xlim(0, place(largest) + 0.5)
-    axes.set_xlabel(
-        "answers that begin with the token (questions, log scale from 1; left of the dashes: zero)"
-    )
     axes.axvline(0.5, color=style.GREY, linewidth=0.8, linestyle=(0, (2, 2)), zorder=0)
     style.grid(axes, "x")
 

@@ -14,8 +14,12 @@ from readout_audit.figures.measured import Floats, answer_panels, caption, colum
 from readout_audit.tables.inputs import RunTables
 
 OUTCOMES = ("tp", "tn", "fp", "fn")
+GAP = "|yes logit − no logit|"
 NOTHING = "This run has no probe of single answers, so there is nothing to show here."
-CAPTION = "Above: mean and one sample SD. Below: Gaussian kernel density (Scott's bandwidth), cut at 0."
+CAPTION = (
+    "Gap: largest logit among the readout's yes ids minus largest among its no ids. Above: mean and one sample SD. "
+    "Below: Gaussian kernel density (Scott's bandwidth), cut at 0."
+)
 
 
 def draw(inputs: RunTables) -> Figure:
@@ -37,7 +41,7 @@ def draw(inputs: RunTables) -> Figure:
         # Only now: a limit set earlier would stop the other panels from widening the common axis.
         means[0].set_ylim(bottom=min(0.0, means[0].get_ylim()[0]))
         densities[0].set_ylim(bottom=0)
-        means[0].set_ylabel("|ℓ_yes − ℓ_no|")
+        means[0].set_ylabel(GAP)
         densities[0].set_ylabel("density")
     caption(rows[-1][0], CAPTION)
     handles = [
@@ -86,5 +90,5 @@ def _draw_densities(axes: Axes, groups: Mapping[str, Floats]) -> None:
         if len(values) > 1 and np.ptp(values) > 0:
             look = style.mark(place)
             axes.plot(grid, gaussian_kde(values)(grid), color=look.colour, linestyle=look.dash)
-    axes.set_xlabel("|ℓ_yes − ℓ_no|")
+    axes.set_xlabel(GAP)
     style.grid(axes)

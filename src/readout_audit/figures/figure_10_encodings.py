@@ -12,9 +12,7 @@ from readout_audit.tables.inputs import RunTables
 from readout_audit.tables.table_10_encodings import printed_encodings, printed_vocabulary
 from readout_audit.tables.vocabulary import FORMS, FROM_PAPER, FROM_VOCABULARY
 
-CAPTION = (
-    "Solid: the form is one token. Dashed: several tokens. Heavy frame: the one-token rule keeps the id."
-)
+CAPTION = f"Solid: the form is one token. Dashed: several tokens. Heavy frame: the one-token rule keeps the id.\n{style.PIECES}"
 LOOKED_UP_CAPTION = "\nLooked up as pieces: ids of the vocabulary's own pieces. Encoding a text may give others; none is framed."
 LOOKED_UP = f"{FROM_PAPER}, looked up as pieces"
 """Table 5 names each piece's id in the vocabulary, which is not what encoding its text gives."""

@@ -21,8 +21,10 @@ OUTCOMES = ("tp", "fn", "fp", "tn")
 _FEW_RANKS = 9
 NOTHING = "This run has no records of the excluded ids, so there is nothing to show here."
 CAPTION = (
-    "Left: logits of the excluded ids by outcome (box: quartiles, whiskers: 5th and 95th percentile). Middle: their "
-    "rank in the vocabulary. Right: their difference against the emitted gap; r is Pearson's."
+    "Excluded: the yes and the no id that the second readout of the pair compares although answers begin with other "
+    "ids. Left: their logits by outcome (box: quartiles, whiskers: 5th and 95th percentile). Middle: their rank in the "
+    "vocabulary, 1 for the largest logit. Right: yes minus no, of the excluded ids and of the ids that answers begin "
+    "with; r is Pearson's."
 )
 
 
@@ -133,7 +135,7 @@ def _draw_gaps(axes: Axes, rows: Sequence[Mapping[Any, Any]]) -> None:
     if len(gap) > 2 and np.ptp(gap) and np.ptp(excluded):
         r = pearsonr(gap, excluded).statistic
         axes.set_title(f"r = {r:.3f}".replace("-", "−"), fontsize=7.5)
-    axes.set_xlabel("emitted gap")
+    axes.set_xlabel("emitted yes − emitted no")
     axes.set_ylabel("excluded yes − excluded no")
     style.grid(axes, "both")
 

@@ -52,7 +52,8 @@ def draw(inputs: RunTables) -> Figure:
         images = [axes.images[0] for axes in grid.flat if axes.images]
         if images:
             row.colorbar(images[0], ax=grid, label="d, right minus wrong", shrink=0.6)
-    parted = any(axes.collections for row in rows.flat for axes in row.axes)
+    # A colour bar has collections too; only a map has an image.
+    parted = any(axes.collections for row in rows.flat for axes in row.axes if axes.images)
     caption(rows[-1][0], CAPTION.format(signs=PARTED if parted else ""))
     return figure
 

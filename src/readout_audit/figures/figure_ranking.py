@@ -1,5 +1,7 @@
 """Does the readout change which model scores higher? Ranks of the models under every readout."""
 
+import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -11,6 +13,7 @@ from matplotlib.lines import Line2D
 from readout_audit.audit.schema import MODEL
 from readout_audit.exact import printed
 from readout_audit.figures import style
+from readout_audit.figures.measured import CAPTION_WIDTH
 from readout_audit.matrix.ranking import Ends, Order, orders, ranks
 from readout_audit.tables.inputs import CellKey, RunTables
 from readout_audit.tables.readout_scores import Scored, scored
@@ -49,7 +52,7 @@ def draw(inputs: RunTables) -> Figure:
     for (axes,), panel in zip(rows, panels, strict=True):
         found = orders(f1_of(panel), intervals[panel.split])
         resampled = any(low is not None for low, _ in intervals[panel.split].values())
-        _draw_panel(axes, panel)
+        draw_panel(axes, panel)
         sizes = {one.confusion.n for by_readout in panel.models.values() for one in by_readout.values()}
         n = " to ".join(style.thousands(size) for size in sorted({min(sizes), max(sizes)}))
         axes.set_title(f"{panel.split} (n = {n}): {verdict(found, resampled)}", loc="left")
@@ -114,24 +117,30 @@ def verdict(found: Sequence[Order], resampled: bool) -> str:
     return f"{pairs} of models change{'s' if len(found) == 1 else ''} order with the readout{sure}"
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
+def draw_panel(axes: Axes, panel: Panel) -> None:
     """Draw the rank of every model under every readout, its F1 inside the mark."""
     f1s, readouts = f1_of(panel), panel.readouts
-    by_readout = [ranks([f1s[model].get(name) for model in panel.models]) for name in readouts]
+    by_readout = [places([f1s[model].get(name) for model in panel.models]) for name in readouts]
     small = len(readouts) > 9
     for index, model in enumerate(panel.models):
         look = style.mark(index)
-        # Models that share a rank stand side by side in it.
         at = [
-            (x + _shift(column, index), float(rank), f1s[model][name])
+            (float(x), float(column[index]), f1s[model][name])
             for x, (name, column) in enumerate(zip(readouts, by_readout, strict=True))
-            if (rank := column[index]) is not None
+            if name in f1s[model]
         ]
+        ranked = [(x, y if f1 is not None else math.nan) for x, y, f1 in at]
         axes.plot(
-            [x for x, _, _ in at], [y for _, y, _ in at], color=look.colour, linestyle=look.dash, zorder=1
+            [x for x, _ in ranked], [y for _, y in ranked], color=look.colour, linestyle=look.dash, zorder=1
         )
         for x, y, f1 in at:
             _draw_value(axes, (x, y), f1, look, small)
+    for x, name in enumerate(readouts):
+        _join_equals(
+            axes,
+            x,
+            [(f1s[model].get(name), place) for model, place in zip(panel.models, by_readout[x], strict=True)],
+        )
     axes.set_xticks(range(len(readouts)), readouts, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.6, len(readouts) - 0.4)
     axes.set_yticks(range(1, len(panel.models) + 1))
@@ -139,17 +148,34 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     axes.set_ylabel("rank")
 
 
-def _shift(column: Sequence[Fraction | None], index: int) -> float:
-    """Return how far beside its readout a model stands where others have the same rank."""
-    alike = [place for place, rank in enumerate(column) if rank == column[index]]
-    return 0.5 * (alike.index(index) - (len(alike) - 1) / 2) if len(alike) > 1 else 0.0
+def places(values: Sequence[Fraction | None]) -> list[int]:
+    """Return the line of each value, 1 for the largest: equal ones follow each other, undefined ones come last."""
+    found = ranks(values)
+    order = sorted(range(len(values)), key=lambda index: (found[index] is None, found[index] or 0, index))
+    return [order.index(index) + 1 for index in range(len(values))]
+
+
+def _join_equals(axes: Axes, x: int, column: Sequence[tuple[Fraction | None, int]]) -> None:
+    """Put a pale bar behind the marks of models with the same F1."""
+    for value in {value for value, _ in column if value is not None}:
+        alike = [place for other, place in column if other == value]
+        if len(alike) > 1:
+            axes.plot(
+                [x, x],
+                [min(alike), max(alike)],
+                color=style.PALE,
+                linewidth=9,
+                solid_capstyle="round",
+                zorder=0,
+            )
 
 
 def _draw_value(
     axes: Axes, at: tuple[float, float], f1: Fraction | None, look: style.Mark, small: bool
 ) -> None:
     """Draw one mark and the F1 under it."""
-    axes.plot(*at, color=look.colour, marker=look.marker, markersize=6, zorder=2)
+    filled = look.colour if f1 is not None else "white"
+    axes.plot(*at, color=look.colour, markerfacecolor=filled, marker=look.marker, markersize=6, zorder=2)
     axes.annotate(
         printed(f1, 3),
         at,
@@ -171,10 +197,11 @@ def _legend(figure: Figure, models: Sequence[str], setting: Setting) -> None:
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(models), 3), handlelength=3.5)
     dataset, precision, template, _ = setting
-    figure.supxlabel(
-        f"Under each mark: F1. All models: {dataset}, {precision}, template {template}. Equal F1 share a rank. "
-        "Beyond sampling: the 95%\ninterval of the paired difference (images resampled) puts one model ahead under "
-        "one readout, and the other under another.",
-        fontsize=7,
-        color=style.GREY,
+    parts = (
+        f"Under each mark: F1. All models: {dataset}, {precision}, template {template}. Equal F1, on one pale bar, share "
+        "a rank; hollow: F1 is undefined.",
+        "Beyond sampling: the 95% interval of the paired difference (images resampled) puts one model ahead under one "
+        "readout, and the other under another.",
     )
+    text = "\n".join(textwrap.fill(part, CAPTION_WIDTH) for part in parts)
+    figure.supxlabel(text, fontsize=7, color=style.GREY)

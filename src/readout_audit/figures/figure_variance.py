@@ -133,9 +133,9 @@ def _legend(figure: Figure, rows: Sequence[Row], splits: Sequence[str]) -> None:
         )
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     figure.supxlabel(
-        "Left: balanced factorial ANOVA, one F1 per cell; whiskers: 95%, images resampled (noise adds to small shares). "
-        "Right: mark, mean over\nall else of largest − smallest F1; line, on to the largest. Shares speak of these "
-        "levels alone.",
+        "Left: how much of the variance of F1 goes with each factor (balanced ANOVA, one F1 per cell); whiskers: 95% "
+        "intervals, images resampled.\nRight: change one factor, hold the others: largest minus smallest F1. Mark: its "
+        "mean; end of the line: its largest. All of it for these levels alone.",
         fontsize=7,
         color=style.GREY,
     )

@@ -134,6 +134,10 @@ def contrast(one: tuple[float, float, float], other: tuple[float, float, float])
     return (high + 0.05) / (low + 0.05)
 
 
+PIECES = "▁ and Ġ in a token's piece stand for a space before it."
+"""What the marks of vocabularies mean, for figures that show pieces."""
+
+
 def thousands(value: float) -> str:
     """Return a count with separators."""
     return f"{value:,.0f}"

@@ -61,6 +61,16 @@ def test_a_split_the_run_lacks_leaves_its_panel_empty(sources, name):
     assert any("a-model" in text for text in shown)
 
 
+def test_a_line_between_signs_is_explained_where_one_is_drawn(sources):
+    # The run's model has few layers: effects are written into the map, and no line is drawn.
+    figure = drawn("figure_layer_windows", run_tables(sources))
+    maps = [axes for axes in figure.axes if axes.images]
+    lines = any(axes.collections for axes in maps)
+    assert maps
+    assert not lines
+    assert not any("where the sign changes" in text for text in texts(figure))
+
+
 def test_two_cells_are_two_blocks(sources, tmp_path):
     hostile = "a $x^2$ \\frac{1}{0} <b>"
     other = make_run(tmp_path, seed=1, images=6, cell=CELL | {"model": hostile}, resamples=0)

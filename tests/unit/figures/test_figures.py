@@ -111,8 +111,15 @@ def test_figure_5_writes_every_count(tmp_path):
     shown = [text.get_text() for text in axes.texts]
     for count in ("1,356", "1,303", "1,234", "1,644", "1,697", "1,766"):
         assert count in shown
-    assert shown.count("0") == 3 * 7  # six silent forms and the other tokens, by split
-    assert "▁Yes  (3869)" in [label.get_text() for label in axes.get_yticklabels()]
+    assert shown.count("0") == 3  # the other tokens, by split
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "▁Yes (3869)",
+        "▁No (1939)",
+        "any other token",
+    ]
+    silent = axes.get_xlabel()
+    assert silent.startswith("No answer began with ")
+    assert silent.count("(") == 6  # the other six of eight ids
 
 
 def test_figure_1_counts_what_each_readout_reads(tmp_path):

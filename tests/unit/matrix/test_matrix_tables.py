@@ -18,9 +18,10 @@ from readout_audit.config.wiring import Wiring
 from readout_audit.errors import AuditError
 from readout_audit.figures import registry as figures
 from readout_audit.figures import style
-from readout_audit.figures.figure_ranking import model_intervals, ranked_panels, verdict
+from readout_audit.figures.figure_ranking import draw_panel, model_intervals, places, ranked_panels, verdict
 from readout_audit.figures.figure_variance import HIGHER, factor_names, share_of, shown_scopes
 from readout_audit.matrix.ranking import Order
+from readout_audit.scores.confusion import Confusion
 from readout_audit.stages import (
     concatenate_scores,
     readout_matrix,
@@ -306,12 +307,32 @@ def test_verdicts() -> None:
     )
 
 
-def test_equal_models_share_a_rank_side_by_side(tmp_path: Path) -> None:
+def test_equal_models_follow_each_other_on_one_bar(tmp_path: Path) -> None:
     paths = [write_cell(tmp_path, {"a": "yynn", "b": "ynnn"}, model=model) for model in ("m", "k")]
     figure = drawn("figure_ranking", make_run(tmp_path, paths, resamples=0))
     lines = [line for line in figure.axes[0].lines if len(line.get_ydata()) == 2]
-    assert [list(line.get_ydata()) for line in lines] == [[1.5, 1.5], [1.5, 1.5]]
-    assert lines[0].get_xdata()[0] < lines[1].get_xdata()[0]
+    # Two lines of two readouts, each model on its own line of the panel, then one bar per readout from 1 to 2.
+    assert [(list(line.get_xdata()), list(line.get_ydata())) for line in lines] == [
+        ([0.0, 1.0], [1.0, 1.0]),
+        ([0.0, 1.0], [2.0, 2.0]),
+        ([0, 0], [1, 2]),
+        ([1, 1], [1, 2]),
+    ]
+
+
+def test_places_put_equal_models_after_each_other_and_undefined_ones_last() -> None:
+    assert places([Fraction(1, 2), None, Fraction(3, 4), Fraction(1, 2)]) == [2, 4, 1, 3]
+
+
+def test_an_undefined_f1_is_said_and_hollow(tmp_path: Path) -> None:
+    paths = [write_cell(tmp_path, {"a": "yynn", "b": "ynnn"}, model=model) for model in ("m", "k")]
+    scores = make_run(tmp_path, paths, resamples=0)
+    (panel,) = ranked_panels(scores)
+    nothing = panel.models["k"]["b"]._replace(confusion=Confusion(*[0] * len(Confusion._fields)))
+    axes = Figure().subplots()
+    draw_panel(axes, panel._replace(models={**panel.models, "k": {**panel.models["k"], "b": nothing}}))
+    assert [text.get_text() for text in axes.texts].count("undefined") == 1
+    assert [line.get_markerfacecolor() for line in axes.lines].count("white") == 1
 
 
 def test_variance_figure_draws_shares_and_ranges(run: RunTables) -> None:
