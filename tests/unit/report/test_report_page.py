@@ -72,6 +72,13 @@ def test_a_phone_and_both_colour_schemes_are_served(page: Page, html: str):
     assert html.count("<table") == html.count('<div class="scroll"')
 
 
+def test_wide_tables_say_that_they_scroll_and_captions_stay_in_sight(page: Page, html: str):
+    assert "columns: it scrolls sideways where it does not fit." in page.text
+    assert "Wide table, 2 columns" not in page.text
+    assert "caption span{position:sticky" in html
+    assert html.count("<caption>") == html.count("<caption><span>")
+
+
 def test_headline_of_the_small_run(page: Page):
     # adversarial, eight-token: TP 1, FP 0, FN 1, F1 = 2/3; two-token: TP 2, FP 1, FN 0, F1 = 4/5; gap -2/15.
     assert (
