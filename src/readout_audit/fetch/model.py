@@ -6,6 +6,7 @@ safetensors.
 """
 
 import logging
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -116,7 +117,7 @@ def list_repository(
     """Return the commit that `revision` (None: the newest) stands for, and every file at it."""
     from huggingface_hub import HfApi
 
-    with _hub_errors(repository):
+    with _hub(repository):
         info = HfApi(endpoint=endpoint).model_info(repository, revision=revision, files_metadata=True)
     files = [
         RemoteFile(sibling.rfilename, sibling.size or 0, sibling.lfs.sha256 if sibling.lfs else None)
@@ -132,7 +133,7 @@ def _fetch_one(repository: str, commit: str, file: RemoteFile, folder: Path, end
     from huggingface_hub import hf_hub_download
 
     target = folder / PARTS if _is_pickled(file.name) else folder
-    with _hub_errors(repository):
+    with _hub(repository):
         path = Path(
             hf_hub_download(repository, file.name, revision=commit, local_dir=target, endpoint=endpoint)
         )
@@ -146,10 +147,17 @@ def _fetch_one(repository: str, commit: str, file: RemoteFile, folder: Path, end
 
 
 @contextmanager
-def _hub_errors(repository: str) -> Iterator[None]:
-    """Turn what the hub's client raises into one sentence."""
+def _hub(repository: str) -> Iterator[None]:
+    """Turn what the hub's client raises into one sentence; in here the hub is on, unless the user has it off.
+
+    `readout_audit.models` switches it off for its process, and a command may load models and fetch one, too.
+    """
+    from huggingface_hub import constants
     from huggingface_hub.errors import HFValidationError, HTTPError
 
+    before = constants.HF_HUB_OFFLINE
+    if os.environ.get("READOUT_AUDIT_SWITCHED_HUB_OFF"):
+        constants.HF_HUB_OFFLINE = False
     try:
         yield
     except (HTTPError, HFValidationError, OSError) as error:
@@ -158,6 +166,8 @@ def _hub_errors(repository: str) -> Iterator[None]:
             f"{repository}: cannot be fetched from the hub ({reason}); check the name, the network and, for a "
             f"gated repository, your access. What has arrived is kept."
         ) from error
+    finally:
+        constants.HF_HUB_OFFLINE = before
 
 
 def _still_needed(files: Iterable[RemoteFile], folder: Path) -> int:

@@ -3,6 +3,7 @@ import json
 
 import pytest
 from fetch_server import answer
+from huggingface_hub import constants
 
 from readout_audit.errors import AuditError
 from readout_audit.fetch.model import (
@@ -170,6 +171,16 @@ def test_null_revision_is_resolved_once_and_then_kept(hub, tmp_path):
     assert hub.asked[0] == f"/api/models/o/m/revision/{COMMIT}"
     with pytest.raises(AuditError, match=r"models/m: revision was a+ when first fetched and is b+ now"):
         fetch(hub, tmp_path, NEWER)
+
+
+def test_a_process_that_loads_models_can_fetch_but_a_user_who_is_offline_stays_so(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("READOUT_AUDIT_SWITCHED_HUB_OFF", "1")
+    assert fetch(hub, tmp_path)["revision"] == COMMIT
+    assert constants.HF_HUB_OFFLINE  # on for the fetch only
+    monkeypatch.delenv("READOUT_AUDIT_SWITCHED_HUB_OFF")
+    with pytest.raises(AuditError, match="offline mode is enabled"):
+        fetch(hub, tmp_path / "other")
 
 
 def test_no_code_and_no_second_form_of_the_weights_arrives(hub, tmp_path):
