@@ -85,14 +85,15 @@ def configured(root: Path, model: str, runs: Sequence[Path] = ()) -> tuple[dict[
     from readout_audit.config.schema import check_against_schema
 
     files = {name: root / "config" / f"{name}.yaml" for name in ("models", "templates")}
-    for path in files.values():
+    schemas = {name: root / "workflow" / "schemas" / f"{name}.schema.yaml" for name in files}
+    for path in (*files.values(), *schemas.values()):
         if not path.is_file():
             raise AuditError(f"{path}: not there; run this in the project's folder or give --root.")
     config = merged([*files.values(), *runs])
     found = []
     for name, path in files.items():
         known = config[f"known_{name}"]
-        check_against_schema(known, root / f"workflow/schemas/{name}.schema.yaml", f"known_{name}.")
+        check_against_schema(known, schemas[name], f"known_{name}.")
         if model not in known:
             read = " or ".join(str(file) for file in (path, *runs))
             raise AuditError(

@@ -1,6 +1,7 @@
 """Re-asking a sample: what counts as agreement, and a real record file end to end."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -169,9 +170,17 @@ def test_the_commands(world: World, records: Path, tmp_path: Path) -> None:
     result = runner.invoke(cli_app(), ["verify-engine", str(records), *words])  # type: ignore[arg-type]
     assert result.exit_code == 0 and "3 of 3 first tokens" in result.stdout
     (tmp_path / "config").mkdir()
-    known = {"tiny": {"adapter": "llava", "folder": str(world.checkpoint)}}
+    entry = {"adapter": "llava", "repository": None, "revision": None, "pickled": False}
+    known = {"tiny": {**entry, "folder": str(world.checkpoint)}}
     (tmp_path / "config" / "models.yaml").write_text(json.dumps({"known_models": known}))
-    (tmp_path / "config" / "templates.yaml").write_text(json.dumps({"known_templates": {"tiny": TEMPLATES}}))
+    blank = {"chat": False, "suffix": "", "answer_boundary": "clean"}
+    prompts = {"tiny": {name: {**blank, **template} for name, template in TEMPLATES.items()}}
+    (tmp_path / "config" / "templates.yaml").write_text(json.dumps({"known_templates": prompts}))
+    with pytest.raises(
+        AuditError, match=r"models\.schema\.yaml: not there; run this in the project's folder"
+    ):
+        cli.configured(tmp_path, "tiny")
+    shutil.copytree(Path(__file__).parents[3] / "workflow" / "schemas", tmp_path / "workflow" / "schemas")
     words = ["--precision", "fp32", "--device", "cpu", "--root", str(tmp_path)]
     result = runner.invoke(cli_app(), ["preflight", "tiny", *words])  # type: ignore[arg-type]
     assert result.exit_code == 0 and "tiny fp32 authors: passed; 16 image tokens" in result.stdout
