@@ -43,6 +43,24 @@ SIGNAL_META: dict[str, Any] = {
     "settings": {"entropy_layers": [1, 3], "authors_window": [1, 577]},
 }
 
+TABLES = (
+    "table_08_corrections",
+    "table_09_group_means",
+    "table_best_beta",
+    "table_correctness",
+    "table_probe_comparisons",
+    "table_probe_passes",
+    "table_excluded_logits",
+)
+FIGURES = (
+    "figure_07_corrections",
+    "figure_08_attention",
+    "figure_09_logit_gap",
+    "figure_beta_sweep",
+    "figure_layer_windows",
+    "figure_excluded_logits",
+)
+
 
 def question(number: int) -> str:
     return f"Is there a thing {number} in the image?"

@@ -3,22 +3,13 @@
 import pytest
 from matplotlib.text import Text
 
-from corrections.made import CELL
+from corrections.made import CELL, FIGURES
 from corrections.run_files import empty_run, make_run, run_tables
 from readout_audit.figures import registry, style
 from readout_audit.figures.figure_07_corrections import points_of
 from readout_audit.figures.figure_09_logit_gap import gaps
 from readout_audit.figures.measured import answer_panels, panels
 from readout_audit.tables.inputs import Options, RunTables, Sources
-
-NAMES = (
-    "figure_07_corrections",
-    "figure_08_attention",
-    "figure_09_logit_gap",
-    "figure_beta_sweep",
-    "figure_layer_windows",
-    "figure_excluded_logits",
-)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +31,7 @@ def texts(figure):
     return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FIGURES)
 def test_same_data_same_bytes(sources, tmp_path, name):
     shown = texts(drawn(name, run_tables(sources), tmp_path / "a.pdf"))
     drawn(name, run_tables(sources), tmp_path / "b.pdf")
@@ -48,13 +39,13 @@ def test_same_data_same_bytes(sources, tmp_path, name):
     assert any("a-model" in text for text in shown)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FIGURES)
 def test_no_rows_say_so(tmp_path, name):
     (why,) = texts(drawn(name, empty_run(tmp_path)))
     assert "nothing to show here" in why
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FIGURES)
 def test_a_split_the_run_lacks_leaves_its_panel_empty(sources, name):
     options = Options(splits=("popular", "random", "adversarial"))
     shown = texts(drawn(name, RunTables(sources, options)))

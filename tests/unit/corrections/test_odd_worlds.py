@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from corrections.made import world, write_decisions, write_records, write_signals
+from corrections.made import FIGURES, TABLES, world, write_decisions, write_records, write_signals
 from corrections.run_files import KINDS
 from readout_audit.figures import registry as figures
 from readout_audit.figures import style
@@ -18,24 +18,6 @@ from readout_audit.tables.base import Table
 from readout_audit.tables.inputs import Options, RunTables, Sources
 
 World = tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]
-
-TABLES = (
-    "table_08_corrections",
-    "table_09_group_means",
-    "table_best_beta",
-    "table_correctness",
-    "table_probe_comparisons",
-    "table_probe_passes",
-    "table_excluded_logits",
-)
-FIGURES = (
-    "figure_07_corrections",
-    "figure_08_attention",
-    "figure_09_logit_gap",
-    "figure_beta_sweep",
-    "figure_layer_windows",
-    "figure_excluded_logits",
-)
 
 
 def gap_of(record: dict[str, Any]) -> float:

@@ -5,7 +5,16 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from corrections.made import CELL, decision, record, signal, write_decisions, write_records, write_signals
+from corrections.made import (
+    CELL,
+    TABLES,
+    decision,
+    record,
+    signal,
+    write_decisions,
+    write_records,
+    write_signals,
+)
 from corrections.run_files import OPTIONS, empty_run, make_run, run_tables
 from readout_audit.contracts import SCORES
 from readout_audit.corrections.registry import CORRECTIONS as METHODS
@@ -28,15 +37,6 @@ PAPER = {
     "template": "authors",
     "source": "inference",
 }
-NAMES = (
-    "table_08_corrections",
-    "table_09_group_means",
-    "table_best_beta",
-    "table_correctness",
-    "table_probe_comparisons",
-    "table_probe_passes",
-    "table_excluded_logits",
-)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def records(table):
     return [dict(zip(headings, row, strict=True)) for row in table.rows]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TABLES)
 def test_every_format_and_no_rows(run, tmp_path, name):
     table = registry.get(name)(run)
     assert len(to_csv(table).splitlines()) == len(table.rows) + 1
