@@ -1,6 +1,6 @@
 """The checked plan of this run, and the names that wildcards may take."""
 
-from readout_audit.config.checks import PRECISIONS
+from readout_audit.config.checks.known import PRECISIONS
 from readout_audit.config.onerror import repeat_errors
 from readout_audit.config.onstart import check_start
 from readout_audit.config.plan import SERVED

@@ -6,7 +6,8 @@ from typing import Any
 
 import yaml
 
-from readout_audit.config.checks import CHECKS, Known
+from readout_audit.config.checks import CHECKS
+from readout_audit.config.checks.known import Known
 from readout_audit.config.plan import Plan
 from readout_audit.config.schema import check_against_schema
 from readout_audit.errors import AuditError

@@ -19,7 +19,8 @@ from urllib.request import getproxies, proxy_bypass
 from readout_audit.api.credentials import ApiKey
 from readout_audit.claims.evidence import RELEASE
 from readout_audit.config.plan import SERVED
-from readout_audit.config.wiring import FETCHED, Wiring
+from readout_audit.config.wiring import Wiring
+from readout_audit.config.wiring.paths import FETCHED
 from readout_audit.errors import AuditError
 from readout_audit.fetch.preflight import check_disk_space, check_source
 

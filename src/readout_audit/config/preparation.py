@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from readout_audit.claims.numbers import read_numbers, select
-from readout_audit.config.checks import Known
+from readout_audit.config.checks.known import Known
 from readout_audit.config.load import check_files, load_plan
-from readout_audit.config.wiring import MEASURED, NUMBERS, SERVED_BY, Wiring
+from readout_audit.config.wiring import Wiring
+from readout_audit.config.wiring.measures import MEASURED, SERVED_BY
+from readout_audit.config.wiring.products import NUMBERS
 from readout_audit.corrections.registry import CORRECTIONS
 from readout_audit.errors import AuditError
 from readout_audit.figures.registry import FIGURES

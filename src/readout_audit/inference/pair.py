@@ -18,7 +18,8 @@ import pyarrow as pa
 from readout_audit.config.load import load_plan, merged
 from readout_audit.config.plan import Cell
 from readout_audit.config.preparation import known_names
-from readout_audit.config.wiring import FETCHED, Wiring
+from readout_audit.config.wiring import Wiring
+from readout_audit.config.wiring.paths import FETCHED
 from readout_audit.contracts import QUESTIONS
 from readout_audit.errors import AuditError
 from readout_audit.fetch.preflight import check_source

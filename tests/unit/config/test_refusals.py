@@ -646,7 +646,7 @@ def test_printed_answers_are_few(run: str, key: str, value: list[str], expected:
 
 def test_unreadable_mirror(in_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Permissions do not bind the super-user, so the answer of the system call is what is changed.
-    monkeypatch.setattr("readout_audit.config.checks.os.access", lambda *_: False)
+    monkeypatch.setattr("readout_audit.config.checks.sources.os.access", lambda *_: False)
     config = merged(in_root, "demo") | {"mirror": str(tmp_path)}
     assert "which you may not read; change its permissions" in refusal(config, in_root)
 
