@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from api_server import completion
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readout_audit.api.reply import Mark, Piece, Reply, UnusableError, from_json, read_reply, to_json
@@ -169,7 +169,6 @@ REPLIES = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(REPLIES)
 def test_a_kept_reply_comes_back_as_it_was(reply: Reply):
     assert from_json(json.loads(json.dumps(to_json(reply)))) == reply
@@ -191,7 +190,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(JSON)
 def test_any_json_is_a_reply_or_is_refused(value: Any):
     with suppress(UnusableError):  # anything else that is raised fails

@@ -31,7 +31,7 @@ def printed_rows(draw):
     return positives, negatives, texts
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(printed_rows(), st.sampled_from(ROUNDINGS))
 def test_search_equals_brute_force(row, rounding):
     positives, negatives, texts = row
@@ -41,7 +41,7 @@ def test_search_equals_brute_force(row, rounding):
     assert all(m.tp + m.fn == positives and m.fp + m.tn == negatives for m in result.matrices)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(printed_rows(), st.sampled_from(ROUNDINGS))
 def test_blame_and_nearest_equal_brute_force(row, rounding):
     result = fitting_matrices(row[0], row[1], typed(**row[2]), rounding=rounding)
@@ -57,7 +57,7 @@ def test_blame_and_nearest_equal_brute_force(row, rounding):
     assert result.nearest.count == len(cells)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data(), st.integers(1, 90), st.integers(0, 90), st.sampled_from(["half_up", "either"]))
 def test_a_matrix_is_always_among_those_that_print_its_values(data, positives, negatives, rounding):
     tp, fp = data.draw(st.integers(0, positives)), data.draw(st.integers(0, negatives))
@@ -69,7 +69,7 @@ def test_a_matrix_is_always_among_those_that_print_its_values(data, positives, n
     assert Matrix(tp, fp, positives - tp, negatives - fp) in result.matrices
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(printed_rows())
 def test_values_in_percent_are_the_same_values(row):
     positives, negatives, texts = row
@@ -84,7 +84,7 @@ def test_values_in_percent_are_the_same_values(row):
         assert (one.count, one.matrices, one.conflicts) == (other.count, other.matrices, other.conflicts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(printed_rows())
 def test_blocks_do_not_change_the_answer(row):
     positives, negatives, texts = row

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 from consistency_oracle import typed
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readout_audit.consistency.difference import difference_check
@@ -113,7 +113,6 @@ DIGITS = st.sampled_from([-38, -37, -13, -12, 12, 13, 37, 38, 62, 63]) | st.inte
 cells = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=6)
 
 
-@settings(deadline=None)
 @given(cells, cells, DIGITS, st.sampled_from(["half_up", "half_even", "either"]))
 def test_verdict_equals_trying_every_pair(above, below, digits, rounding):
     printed = PrintedValue(digits, 2, "")

@@ -92,7 +92,7 @@ def brute_force(rows, yes, fold, folds, sample):
     return hindsight, fitted, sum(p[0] for p in parts), sum(p[1] for p in parts)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_choices_agree_with_loops_over_rows(seed):
     rng = np.random.default_rng(seed)

@@ -131,7 +131,7 @@ def test_every_correction_reads_declared_signals_only(tmp_path, name):
 finite = st.floats(-60, 60, width=32)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     logits=st.lists(st.lists(finite, min_size=4, max_size=4), min_size=1, max_size=6),
     other=st.lists(finite, min_size=4, max_size=4),
@@ -157,7 +157,7 @@ def test_at_strength_zero_nothing_changes(tmp_path, logits, other, share, cosine
             assert unchanged.tolist() == (one.gap > 0).tolist(), name
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(strengths=st.lists(st.floats(0, 3), min_size=2, max_size=5).map(sorted))
 def test_a_stronger_gate_never_turns_a_no_into_a_yes(tmp_path_factory, strengths):
     records, signals, _ = world(images=3)

@@ -28,7 +28,7 @@ def test_the_variance_by_hand():
     assert (found.low, found.high) == pytest.approx((7 / 8 - half, 1.0))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=2, max_size=30))
 def test_auc_is_the_mann_whitney_statistic(rows):
     scores = np.array([score for score, _ in rows], dtype=float)
@@ -89,7 +89,7 @@ def penalised_loss(weights, design, positive):
     return np.logaddexp(0, odds).sum() - odds[positive].sum() + RIDGE / 2 * (weights[1:] ** 2).sum()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10**6))
 def test_the_fit_is_the_optimum_that_scipy_finds(seed):
     rng = np.random.default_rng(seed)

@@ -40,7 +40,7 @@ def worlds(draw):
     return [ImageObjects(f"{index}.png", tuple(sorted(found))) for index, found in enumerate(sets)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(worlds(), st.integers(0, 2**32 - 1))
 def test_every_split_is_balanced_true_and_asks_nothing_twice(images, seed):
     present = {image.image: set(image.objects) for image in images}
@@ -52,7 +52,7 @@ def test_every_split_is_balanced_true_and_asks_nothing_twice(images, seed):
         assert len({(row.image, row.text) for row in rows}) == len(rows)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(worlds(), st.integers(0, 2**32 - 1))
 def test_the_splits_share_their_positives_word_for_word(images, seed):
     questions = build_questions(images, NAMES, seed=seed)
@@ -60,7 +60,7 @@ def test_the_splits_share_their_positives_word_for_word(images, seed):
     assert positives[0] == positives[1] == positives[2]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(worlds(), st.integers(0, 2**32 - 1))
 def test_popular_and_adversarial_negatives_are_the_best_by_their_counts(images, seed):
     """Against the definitions, counted here a second way."""

@@ -190,7 +190,7 @@ prompt_rows = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(rows=prompt_rows, side=st.sampled_from(["left", "right"]))
 def test_a_row_of_a_batch_is_what_it_is_alone(rows, side):
     model = tiny_model()

@@ -147,7 +147,7 @@ def test_image_intervals_by_hand():
     assert found.d == pytest.approx(tuple(np.quantile(d, [0.025, 0.975])))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6))
 def test_resampled_effects_agree_with_resampled_rows(seed):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from readout_tables import metadata, records, sets
 
@@ -85,7 +85,6 @@ def test_missing_logits_of_other_records_are_still_a_fault():
         get("dynamic_single").decide(listed(([-0.5, math.nan, None, None], [-0.5])), META)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-8, 0), min_size=7, max_size=7, unique=False), st.integers(1, 7))
 def test_a_list_never_decides_otherwise_than_the_whole_vocabulary(exponents, length):
     # Seven tokens, the first four are the candidates; a server lists the `length` likeliest.

@@ -127,7 +127,7 @@ def test_intervals_equal_those_of_counting_every_resample_row_by_row(tmp_path):
     assert found.note["undefined"] == []
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(order=st.permutations(range(24)))
 def test_order_of_rows_does_not_matter(tmp_path_factory, order):
     folder = tmp_path_factory.mktemp("order")

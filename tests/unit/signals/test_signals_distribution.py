@@ -35,7 +35,7 @@ def test_extremes() -> None:
 
 
 @given(LOGITS, st.floats(-20, 20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_entropy_knows_no_common_shift(logits: list[float], shift: float) -> None:
     values = torch.tensor([logits], dtype=torch.float64)
     here, there = describe(values), describe(values + shift)
@@ -59,7 +59,7 @@ def test_spread_of_even_single_and_no_weight(weights: list[float], expected: flo
 
 
 @given(st.lists(st.floats(0.001, 1), min_size=2, max_size=30), st.floats(0.1, 100))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_spread_knows_no_common_factor_and_no_order(weights: list[float], factor: float) -> None:
     values = torch.tensor(weights, dtype=torch.float64)
     found = spread_entropy(values)

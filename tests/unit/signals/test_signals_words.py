@@ -84,7 +84,7 @@ def test_the_tokens_of_a_noun_write_it(tokenizer: object) -> None:
 
 
 @given(st.text(st.sampled_from("abé 火yesno"), min_size=1, max_size=30))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_character_is_written_by_some_token(text: str) -> None:
     tokenizer = tiny.byte_level_tokenizer()
     _, tail = spelt(tokenizer, text, -1)
