@@ -20,7 +20,7 @@ rule build_claims:
     benchmark:
         "results/{run}/benchmarks/build_claims.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         sources=PLAN.claim_arguments,
         code=code_digest("build_claims"),

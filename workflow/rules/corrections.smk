@@ -23,7 +23,7 @@ if PLAN.source in ("inference", "files"):
         benchmark:
             "results/{run}/benchmarks/correct/{dataset}/{model}/{precision}/{template}.tsv"
         conda:
-            "../../envs/cpu.yaml"
+            "../../envs/python.yaml"
         params:
             labels=PLAN.further_labels,
             readouts=PLAN.config["signals"]["readouts"],
@@ -50,7 +50,7 @@ if PLAN.source in ("inference", "files"):
         benchmark:
             "results/{run}/benchmarks/probe/{dataset}/{model}/{precision}/{template}.tsv"
         conda:
-            "../../envs/cpu.yaml"
+            "../../envs/python.yaml"
         params:
             labels=PLAN.further_labels,
             readouts=PLAN.config["signals"]["readouts"],
@@ -80,7 +80,7 @@ if PLAN.source == "published":
         benchmark:
             "results/{run}/benchmarks/probe_published/{dataset}/{model}/{precision}/{template}.tsv"
         conda:
-            "../../envs/cpu.yaml"
+            "../../envs/python.yaml"
         params:
             cell=PLAN.described,
             resamples=PLAN.config["bootstrap"]["resamples"],
@@ -105,7 +105,7 @@ rule measure_claims:
     benchmark:
         f"results/{PLAN.run}/benchmarks/measure_claims.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         tokenizers=list(PLAN.dryruns),
         code=code_digest("measure_claims"),

@@ -19,7 +19,7 @@ rule make_demo_world:
     benchmark:
         "results/{run}/benchmarks/make_demo_world.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         folder="results/{run}/world",
         pictures=PLAN.config["known_images"]["demo-world"]["pictures"],
@@ -37,7 +37,7 @@ rule make_random_model:
     benchmark:
         "results/benchmarks/make_random_model/{model}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         folder="results/random-models/{model}",
         source=PLAN.random_arguments,
@@ -55,7 +55,7 @@ rule train_demo_model:
     benchmark:
         "results/benchmarks/train_{model}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     threads: 2
     params:
         code=code_digest("train_demo"),

@@ -24,7 +24,7 @@ rule fetch_file:
         "results/benchmarks/fetch/{path}.tsv"
     retries: 2
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         source=PLAN.fetch_arguments,
         code=code_digest("fetch_file"),
@@ -44,7 +44,7 @@ rule fetch_images:
         "results/{run}/benchmarks/fetch_images/{images}.tsv"
     retries: 2
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         source=PLAN.image_arguments,
         code=code_digest("fetch_images"),
@@ -62,7 +62,7 @@ rule fetch_model:
         "results/benchmarks/fetch_model/{model}.tsv"
     retries: 2
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         source=PLAN.model_arguments,
         code=code_digest("fetch_model"),

@@ -20,7 +20,7 @@ rule draw_figure:
     benchmark:
         "results/{run}/benchmarks/draw_figure/{figure}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         sources=PLAN.figure_arguments,
         options=PLAN.table_options,

@@ -18,7 +18,7 @@ rule measure_gap:
     benchmark:
         "results/{run}/benchmarks/measure_gap/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         labels=PLAN.further_labels,
         resamples=PLAN.config["bootstrap"]["resamples"],
@@ -39,7 +39,7 @@ rule compare_splits:
     benchmark:
         "results/{run}/benchmarks/compare_splits/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         code=code_digest("compare_splits"),
     script:
@@ -58,7 +58,7 @@ rule relabel:
     benchmark:
         "results/{run}/benchmarks/relabel/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         labels=PLAN.further_labels,
         pair=PLAN.config["gap_pair"],

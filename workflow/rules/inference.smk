@@ -21,7 +21,7 @@ rule map_tokens:
     benchmark:
         "results/{run}/benchmarks/map_tokens/{model}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         checkpoint=PLAN.checkpoint_folder,
         templates=PLAN.template_json,
@@ -45,7 +45,7 @@ rule ask_model:
     benchmark:
         "results/{run}/benchmarks/ask_model/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.tsv"
     conda:
-        "../../envs/cuda.yaml"
+        "../../envs/python.yaml"
     threads: PLAN.config["inference"]["threads"]
     resources:
         gpu=PLAN.needs_gpu,
@@ -80,7 +80,7 @@ rule merge_shards:
     wildcard_constraints:
         precision=LOCAL_PRECISIONS,
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         code=code_digest("merge_shards"),
     shell:
@@ -104,7 +104,7 @@ rule ask_api:
         precision=SERVED,
     localrule: True
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         arguments=PLAN.api_arguments,
     shell:
@@ -124,7 +124,7 @@ rule verify_engine:
     benchmark:
         "results/{run}/benchmarks/verify_engine/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
-        "../../envs/cuda.yaml"
+        "../../envs/python.yaml"
     threads: PLAN.config["inference"]["threads"]
     resources:
         gpu=PLAN.needs_gpu,

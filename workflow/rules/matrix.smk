@@ -23,7 +23,7 @@ rule readout_matrix:
     benchmark:
         "results/{run}/benchmarks/readout_matrix/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         labels=PLAN.further_labels,
         resamples=PLAN.config["bootstrap"]["resamples"],
@@ -50,7 +50,7 @@ rule settings_audit:
     benchmark:
         f"results/{PLAN.run}/benchmarks/settings_audit.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         labels=PLAN.further_labels,
         pair=PLAN.config["gap_pair"],
@@ -76,7 +76,7 @@ rule compare_releases:
     benchmark:
         f"results/{PLAN.run}/benchmarks/compare_releases.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         records=PLAN.release_records,
         code=code_digest("compare_releases"),
@@ -95,7 +95,7 @@ rule variance_components:
     benchmark:
         f"results/{PLAN.run}/benchmarks/variance_components.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         labels=PLAN.further_labels,
         readouts=PLAN.config["readouts"],

@@ -16,7 +16,7 @@ rule corrections_from_published:
     benchmark:
         "results/{run}/benchmarks/corrections_from_published/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         sources=PLAN.answer_sources,
         labels=PLAN.further_labels,

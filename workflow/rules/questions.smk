@@ -24,7 +24,7 @@ if PLAN.sampled_datasets:
         wildcard_constraints:
             dataset=PLAN.choice(PLAN.sampled_datasets),
         conda:
-            "../../envs/cpu.yaml"
+            "../../envs/python.yaml"
         params:
             folder="results/{run}/sampled/{dataset}",
             arguments=PLAN.sampling_arguments,
@@ -45,7 +45,7 @@ rule build_questions:
     benchmark:
         "results/{run}/benchmarks/build_questions/{dataset}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         arguments=PLAN.question_arguments,
         code=code_digest("build_questions"),
@@ -66,7 +66,7 @@ rule build_labels:
     benchmark:
         "results/{run}/benchmarks/build_labels/{labels}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         arguments=PLAN.label_arguments,
         code=code_digest("build_questions"),

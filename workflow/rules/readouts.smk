@@ -20,7 +20,7 @@ if PLAN.source in ("inference", "files"):
         benchmark:
             "results/{run}/benchmarks/decide/{dataset}/{model}/{precision}/{template}.tsv"
         conda:
-            "../../envs/cpu.yaml"
+            "../../envs/python.yaml"
         params:
             readouts=PLAN.config["readouts"],
             splits=PLAN.config["splits"],
@@ -43,7 +43,7 @@ if PLAN.source == "counts":
         benchmark:
             "results/{run}/benchmarks/decide_from_counts/{dataset}/{model}/{precision}/{template}.tsv"
         conda:
-            "../../envs/cpu.yaml"
+            "../../envs/python.yaml"
         params:
             splits=PLAN.config["splits"],
             code=code_digest("decisions_from_counts"),
@@ -64,7 +64,7 @@ if PLAN.source == "published":
         benchmark:
             "results/{run}/benchmarks/decide_from_published/{dataset}/{model}/{precision}/{template}.tsv"
         conda:
-            "../../envs/cpu.yaml"
+            "../../envs/python.yaml"
         params:
             splits=PLAN.published_splits,
             code=code_digest("decisions_from_published"),
@@ -83,7 +83,7 @@ rule score:
     benchmark:
         "results/{run}/benchmarks/score/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         labels=PLAN.further_labels,
         first=PLAN.config["subsets"],
@@ -104,7 +104,7 @@ rule concatenate_scores:
     benchmark:
         f"results/{PLAN.run}/benchmarks/concatenate_scores.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         code=code_digest("concatenate_scores"),
     script:

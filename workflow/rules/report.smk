@@ -19,7 +19,7 @@ rule build_report:
     benchmark:
         "results/{run}/benchmarks/build_report.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         sources=PLAN.report_arguments,
         template=PLAN.report_template_digest,

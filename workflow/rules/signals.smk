@@ -20,7 +20,7 @@ rule compute_signals:
     benchmark:
         "results/{run}/benchmarks/compute_signals/{dataset}/{model}/{precision}/{template}/{shard}-of-{shards}.tsv"
     conda:
-        "../../envs/cuda.yaml"
+        "../../envs/python.yaml"
     threads: PLAN.config["inference"]["threads"]
     resources:
         gpu=PLAN.needs_gpu,
@@ -53,7 +53,7 @@ rule merge_signals:
     benchmark:
         "results/{run}/benchmarks/merge_signals/{dataset}/{model}/{precision}/{template}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         code=code_digest("merge_signals"),
     shell:

@@ -21,7 +21,7 @@ rule make_table:
     benchmark:
         "results/{run}/benchmarks/make_table/{table}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        "../../envs/python.yaml"
     params:
         sources=PLAN.table_arguments,
         options=PLAN.table_options,
