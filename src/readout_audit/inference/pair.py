@@ -22,7 +22,8 @@ from readout_audit.config.wiring import Wiring
 from readout_audit.config.wiring.paths import FETCHED
 from readout_audit.contracts import QUESTIONS
 from readout_audit.errors import AuditError
-from readout_audit.fetch.preflight import check_source
+from readout_audit.fetch.images import images_asked
+from readout_audit.fetch.preflight import check_network, check_source
 from readout_audit.fileio import read_table, write_table
 
 FOLDER = "diagnosed"
@@ -65,11 +66,11 @@ def ask_sample(pair: Pair, runs: Sequence[Path], questions: int, seed: int) -> S
     """
     plan = plan_of(pair, runs)
     cell = plan.cells[0]
-    folder = Path("results", FOLDER, cell.path)
+    folder, names = Path("results", FOLDER, cell.path), SimpleNamespace(**cell._asdict())
+    served = plan.is_served(cell.model)
+    check_reachable(plan, [*missing_questions(plan, names), *([] if served else missing_model(plan, names))])
     asked = folder / "questions.parquet"
     write_table(asked, draw(question_table(plan, cell), questions, seed), QUESTIONS)
-    names = SimpleNamespace(**cell._asdict())
-    served = plan.is_served(cell.model)
     if not served or plan.api_images(names):
         find_pictures(plan, names, asked, folder)
     records = folder / "records.parquet"
@@ -145,12 +146,10 @@ def question_table(plan: Wiring, cell: Cell) -> pa.Table:
         sample_questions.main([*words, "--folder", f"results/{FOLDER}/sampled/{cell.dataset}"])
     elif plan.release(cell.dataset)["generated"]:
         make_demo_world.main(["--output", f"results/{FOLDER}/world"])
-    for file in plan.question_files(names):
-        path = file.removeprefix(f"{FETCHED}/")
-        if file != path and not Path(file).is_file():
-            check_reachable(plan, path)
-            arguments = plan.fetch_arguments(SimpleNamespace(path=path))
-            fetch_file.main([*shlex.split(arguments), "--lock", f"{FETCHED}/lock.json", "--output", file])
+    for path in missing_questions(plan, names):
+        arguments = plan.fetch_arguments(SimpleNamespace(path=path))
+        words = ["--lock", f"{FETCHED}/lock.json", "--output", f"{FETCHED}/{path}"]
+        fetch_file.main([*shlex.split(arguments), *words])
     table = Path("results", FOLDER, "questions", f"{cell.dataset}.parquet")
     words = ["--dataset", cell.dataset, *shlex.split(plan.question_arguments(names))]
     words += ["--known", "config/datasets.yaml", "--output", str(table)]
@@ -177,32 +176,63 @@ def draw(table: pa.Table, questions: int, seed: int) -> pa.Table:
     return table.take(pa.array(rows[np.sort(chosen)]))
 
 
-def check_reachable(plan: Wiring, path: str) -> None:
+def missing_questions(plan: Wiring, names: SimpleNamespace) -> list[str]:
+    """Return the question files that have to be fetched, by their paths under resources/fetched/."""
+    fetched = [file for file in plan.question_files(names) if file.startswith(f"{FETCHED}/")]
+    return [file.removeprefix(f"{FETCHED}/") for file in fetched if not Path(file).is_file()]
+
+
+def missing_model(plan: Wiring, names: SimpleNamespace) -> list[str]:
+    """Return the manifest of the checkpoint, by its path under resources/fetched/, if that has to be fetched."""
+    entry, manifest = plan.model(names.model), f"models/{names.model}.json"
+    here = entry.get("random") or entry["folder"] is not None or Path(FETCHED, manifest).is_file()
+    return [] if here else [manifest]
+
+
+def check_reachable(plan: Wiring, paths: Sequence[str]) -> None:
     """Look before a fetch whether it can succeed: its own attempts take minutes and end in a chain of errors.
 
     Args:
         plan: of the pair.
-        path: what is fetched, as it lies under resources/fetched/.
+        paths: what is fetched, as it lies under resources/fetched/.
 
     Raises:
         AuditError: the mirror lacks it, or without a mirror its host cannot be reached.
     """
     mirror = plan.config["mirror"]
-    fault = check_source([path], Path(mirror) if mirror else None)
+    fault = check_source(paths, Path(mirror) if mirror else None)
     if fault:
-        raise AuditError(fault)
+        raise AuditError(unreachable(paths[0], fault))
+
+
+def unreachable(what: str, fault: str) -> str:
+    """Return a sentence about something that is not here and cannot be had now, and the command that brings it."""
+    return (
+        f"{what} is not fetched yet, and {fault.rstrip('.')}; where there is a network, "
+        f"`snakemake all --cores 1 --until fetch_images fetch_model` with the run's --configfile fetches it."
+    )
 
 
 def find_pictures(plan: Wiring, names: SimpleNamespace, asked: Path, folder: Path) -> None:
-    """Fetch the pictures of the sample, and no others, unless they are drawn here."""
+    """Fetch the pictures of the sample, and no others, unless they are drawn here.
+
+    Raises:
+        AuditError: one is not here yet, and the host it would be fetched from cannot be reached.
+    """
     from readout_audit.stages import fetch_images
 
-    images = plan.release(names.dataset)["images"]
-    if "path" not in plan.config["known_images"][images]:
-        words = shlex.split(plan.image_arguments(SimpleNamespace(images=images)))
-        fetch_images.main(
-            ["--questions", str(asked), *words, "--output", str(folder / "images.json")],
-        )
+    name = plan.release(names.dataset)["images"]
+    images = plan.config["known_images"][name]
+    if "path" in images:
+        return
+    there = Path(plan.image_folder(names))
+    missing = [picture for picture in images_asked([asked]) if not (there / picture).is_file()]
+    downloads = plan.config["mirror"] is None and images["url"] and str(there) == images["fetched"]
+    fault = check_network([images["url"]]) if missing and downloads else None
+    if fault:
+        raise AuditError(unreachable(missing[0], fault))
+    words = shlex.split(plan.image_arguments(SimpleNamespace(images=name)))
+    fetch_images.main(["--questions", str(asked), *words, "--output", str(folder / "images.json")])
 
 
 def find_checkpoint(plan: Wiring, names: SimpleNamespace) -> Path:
@@ -212,10 +242,9 @@ def find_checkpoint(plan: Wiring, names: SimpleNamespace) -> Path:
         from readout_audit.stages import make_tiny_model
 
         make_tiny_model.main([*shlex.split(plan.random_arguments(names)), "--folder", str(folder)])
-    elif entry["folder"] is None and not Path(f"{FETCHED}/models/{names.model}.json").is_file():
+    elif missing_model(plan, names):
         from readout_audit.stages import fetch_model
 
-        check_reachable(plan, f"models/{names.model}.json")
         words = ["--model", names.model, *shlex.split(plan.model_arguments(names))]
         words += ["--lock", f"{FETCHED}/lock.json", "--folder", str(folder)]
         fetch_model.main([*words, "--output", f"{FETCHED}/models/{names.model}.json"])

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from readout_audit.contracts import QUESTIONS, RECORDS
 from readout_audit.errors import AuditError
-from readout_audit.fileio import read_table, table_metadata
-from readout_audit.inference.pair import Pair, draw, find_checkpoint, plan_of
+from readout_audit.fileio import read_table, table_metadata, write_table
+from readout_audit.inference.pair import Pair, ask_sample, draw, find_pictures, plan_of
 from readout_audit.readouts.diagnose_cli import diagnose
-from readout_audit.stages import fetch_model
+from readout_audit.stages import fetch_images
 
 PAIR = Pair("tiny-llava", "authors", "demo-pope", "fp32")
 
@@ -138,16 +138,44 @@ def test_a_pair_without_records_is_asked_and_asked_only_once(project: Path, monk
     assert json.loads(path.with_suffix(".manifest.json").read_text(encoding="utf-8"))["asked"] == 0
 
 
-def test_a_model_that_cannot_be_fetched_is_one_sentence_at_once(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+@pytest.fixture
+def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The hub's address, where nothing listens; and no proxy is asked instead."""
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
-    monkeypatch.setattr(fetch_model, "main", lambda words: pytest.fail("a fetch was begun"))
-    plan = plan_of(Pair("llava-1.5-7b", "authors", "demo-pope", "nf4"), [])
-    with pytest.raises(AuditError, match=r"^127\.0\.0\.1 cannot be reached .* connect this machine"):
-        find_checkpoint(plan, SimpleNamespace(model="llava-1.5-7b"))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    return address
+
+
+def test_a_model_that_cannot_be_fetched_is_one_sentence_before_anything_is_made(
+    project: Path, nobody_listens: str
+):
+    with pytest.raises(AuditError) as caught:
+        ask_sample(Pair("llava-1.5-7b", "authors", "demo-pope", "nf4"), [], 5, 0)
+    said = str(caught.value)
+    assert said.startswith("models/llava-1.5-7b.json is not fetched yet, and 127.0.0.1 cannot be reached (")
+    assert "`snakemake all --cores 1 --until fetch_images fetch_model`" in said
+    assert not (project / "results").exists()
+
+
+def test_a_picture_that_cannot_be_fetched_is_one_sentence(
+    project: Path, nobody_listens: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(fetch_images, "main", lambda words: pytest.fail("a fetch was begun"))
+    plan = plan_of(PAIR._replace(dataset="coco-2023-10"), [])
+    plan.config["known_images"]["coco-val2014"]["url"] = f"{nobody_listens}/{{image}}"
+    asked = project / "asked.parquet"
+    write_table(asked, table("a"), QUESTIONS)
+    with pytest.raises(AuditError, match=r"^a\.jpg is not fetched yet, and 127\.0\.0\.1 cannot be reached"):
+        find_pictures(plan, SimpleNamespace(dataset="coco-2023-10"), asked, project)
+    # With all of the sample's pictures here the host is not asked.
+    there = project / "resources/fetched/images/coco"
+    there.mkdir(parents=True)
+    (there / "a.jpg").write_bytes(b"")
+    begun = []
+    monkeypatch.setattr(fetch_images, "main", begun.append)
+    find_pictures(plan, SimpleNamespace(dataset="coco-2023-10"), asked, project)
+    assert len(begun) == 1

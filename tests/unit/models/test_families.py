@@ -192,9 +192,18 @@ def test_with_a_real_vocabulary(shared: Path, tmp_path: Path, name: str) -> None
     assert token_map["single"] == tokenmap.build(name, real, {"t": template})["single"]
     model = load(family, tmp_path)
     passed = preflight.run(model, template, token_map)
+    assert_repeated_id_is_the_written_out_placeholders(model, family)
     # The pinned start of a LLaVA prompt: <s> ▁US ER : ▁ and then the image.
     if family == "llava":
         assert passed.first_input_ids[:6] == [1, 3148, 1001, 29901, 29871, 32000]
+
+
+def assert_repeated_id_is_the_written_out_placeholders(model: Any, family: str) -> None:
+    """The published processors write the placeholder out as often as there are tokens and tokenize that text."""
+    prompt, encoded = asked(model, family, preflight.probe_image())
+    written_out = prompt.replace(model.placeholder, model.placeholder * encoded.image.n_tokens)
+    assert encoded.image.n_tokens > 1
+    assert encoded.ids.tolist() == model.token_ids(written_out).tolist()
 
 
 def test_instructblip_and_qwen_with_their_real_vocabularies(shared: Path, tmp_path: Path) -> None:
@@ -209,4 +218,7 @@ def test_instructblip_and_qwen_with_their_real_vocabularies(shared: Path, tmp_pa
         folder = tmp_path / family
         tiny.build(family, folder, tokenizer=mirror / name)
         template = Template(**{**TEMPLATES[family].__dict__, "pinned": {"first_ids": first}})
-        preflight.run(load(family, folder), template, tokenmap.build(name, folder, {"t": template}))
+        model = load(family, folder)
+        preflight.run(model, template, tokenmap.build(name, folder, {"t": template}))
+        if family == "qwen2_vl":
+            assert_repeated_id_is_the_written_out_placeholders(model, family)
