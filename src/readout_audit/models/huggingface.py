@@ -208,7 +208,8 @@ class HuggingFaceModel(VisionLanguageModel):
         plain = type(head) is nn.Linear and head.bias is None
         if plain and hidden.device.type == "cpu" and hidden.dtype is torch.float32:
             # A dozen rows against a vocabulary: with the large matrix on the left, CPUs take half the time.
-            return (head.weight @ hidden.T).T.contiguous()
+            transposed: torch.Tensor = head.weight @ hidden.T
+            return transposed.T.contiguous()
         logits: torch.Tensor = head(hidden)
         return logits.float()
 
