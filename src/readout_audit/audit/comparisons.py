@@ -161,15 +161,16 @@ def _minus(first: Floats | None, second: Floats | None) -> Floats | None:
 def _delta(values: Sequence[Fraction | None], resampled: Sequence[Floats | None]) -> dict[str, float | None]:
     """Return both values, their exact difference, and its interval where both were drawn together."""
     here, there = values
-    low = high = None
+    low = high = undefined = None
     if len(resampled) == 2 and (difference := _minus(*resampled)) is not None:
-        low, high, _ = percentile_intervals(difference[:, None])[0]
+        low, high, undefined = percentile_intervals(difference[:, None])[0]
     return {
         "value": None if here is None else float(here),
         "reference_value": None if there is None else float(there),
         "delta": None if here is None or there is None else float(here - there),
         "delta_low": low,
         "delta_high": high,
+        "delta_undefined": undefined,
     }
 
 

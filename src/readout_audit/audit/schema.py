@@ -34,6 +34,9 @@ COMPARISONS = pa.schema(
         pa.field("delta", pa.float64()),  # value − reference_value
         pa.field("delta_low", pa.float64()),  # paired, over images; null where the images are not the same
         pa.field("delta_high", pa.float64()),
+        pa.field(
+            "delta_undefined", _COUNT
+        ),  # resamples left out of it as 0/0; null where there are none at all
     ]
 )
 """One row per (pair of cells, labels, split, readout that both have), then one for the gap."""

@@ -192,15 +192,27 @@ def joint_bounds(before: Confusion, after: Confusion) -> dict[str, Bounds]:
     Raises:
         ValueError: the matrices disagree on the number of positives or negatives.
     """
-    start, end = base(before), base(after)
-    if (start.P, start.N) != (end.P, end.N):
-        raise ValueError(f"matrices of different questions: {before} and {after}")
     # More shared yes answers mean fewer flips of each kind and more agreement.
-    fewest, most = _extreme(before, after, overlap=True), _extreme(before, after, overlap=False)
+    fewest, most = extreme_pairings(before, after)
     bounds = {name: Bounds(flip_counts(fewest)[name], flip_counts(most)[name]) for name in RATES}
     bounds["pooled_flip_rate"] = Bounds(pooled_flip_rate(fewest), pooled_flip_rate(most))
     bounds["agreement"] = Bounds(agreement(most), agreement(fewest))
     return bounds
+
+
+def extreme_pairings(before: Confusion, after: Confusion) -> tuple[Paired, Paired]:
+    """Return the paired counts with the fewest and with the most flips that two separate matrices allow.
+
+    They are the same where the matrices leave nothing open: where one of them answers all questions of each
+    label alike.
+
+    Raises:
+        ValueError: the matrices disagree on the number of positives or negatives.
+    """
+    start, end = base(before), base(after)
+    if (start.P, start.N) != (end.P, end.N):
+        raise ValueError(f"matrices of different questions: {before} and {after}")
+    return _extreme(before, after, overlap=True), _extreme(before, after, overlap=False)
 
 
 def _extreme(before: Confusion, after: Confusion, *, overlap: bool) -> Paired:

@@ -114,13 +114,18 @@ def _per_image(decisions: Decisions, labels: Codes, step: Step, images: Images) 
 
 
 def _intervals(resampled: Floats) -> Iterator[Quantity]:
-    """Yield both ends of each interval; `resampled` has the columns of `Paired`."""
+    """Yield both ends of each interval, and the share of resamples left out of it as 0/0, where there are any.
+
+    `resampled` has the columns of `Paired`.
+    """
     statistics = resampled_quantities(resampled)
     intervals = percentile_intervals(np.stack(list(statistics.values()), axis=1))
     for name, interval in zip(statistics, intervals, strict=True):
         note = f"{interval.undefined} resamples left it undefined" if interval.undefined else None
         yield Quantity(f"{name}_ci_low", interval.low, note)
         yield Quantity(f"{name}_ci_high", interval.high, note)
+        if interval.undefined:
+            yield Quantity(f"{name}_ci_undefined", Ratio(interval.undefined, len(resampled)))
 
 
 def resampled_quantities(resampled: Floats) -> dict[str, Floats]:

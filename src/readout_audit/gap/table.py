@@ -17,6 +17,7 @@ from readout_audit.gap.algebra import (
     agreement,
     base,
     decompose,
+    extreme_pairings,
     flip_counts,
     flip_rates,
     joint_bounds,
@@ -132,7 +133,8 @@ def marginal_quantities(step: Step) -> Iterator[Quantity]:
             yield Quantity(name, None, f"{NOT_IDENTIFIABLE}; not every row was answered yes or no")
         return
     for name, bounds in joint_bounds(before, after).items():
-        yield Quantity(name, None, NOT_IDENTIFIABLE)
+        known = bounds.low == bounds.high
+        yield Quantity(name, bounds.low if known else None, None if known else NOT_IDENTIFIABLE)
         yield Quantity(f"{name}_bound_low", bounds.low, "smallest value the counts allow")
         yield Quantity(f"{name}_bound_high", bounds.high, "largest value the counts allow")
 
@@ -160,7 +162,7 @@ def _reduced(value: Fraction) -> Ratio:
 def measure(decisions: Decisions, counted: Sequence[Step]) -> list[tuple[Step, list[Quantity]]]:
     """Return each step with its exact quantities."""
     if not decisions.joint:
-        return [(step, list(marginal_quantities(step))) for step in counted]
+        return [(step, list(_apart(step))) for step in counted]
     by_pair: dict[tuple[str, str, str], dict[str, Paired]] = {}
     for step in counted:
         by_pair.setdefault((step.labels, step.before, step.after), {})[step.split] = step.paired
@@ -170,6 +172,20 @@ def measure(decisions: Decisions, counted: Sequence[Step]) -> list[tuple[Step, l
         elsewhere = {split: paired for split, paired in splits.items() if split != step.split}
         measured.append((step, list(quantities(step, elsewhere))))
     return measured
+
+
+def _apart(step: Step) -> Iterator[Quantity]:
+    """Yield what two separate matrices say: everything where they allow one pairing, else bounds."""
+    only_one = only_pairing(step)
+    return marginal_quantities(step) if only_one is None else quantities(only_one, {})
+
+
+def only_pairing(step: Step) -> Step | None:
+    """Return a step of a source without pairs with the one pairing that its two matrices allow; None for several."""
+    if any(matrix.parsed != matrix.n for matrix in step.alone):
+        return None
+    fewest, most = extreme_pairings(*step.alone)
+    return step._replace(paired=fewest, unpaired=Unpaired(0, 0)) if fewest == most else None
 
 
 def gap_table(cell: Mapping[str, str], measured: Sequence[tuple[Step, Sequence[Quantity]]]) -> pa.Table:

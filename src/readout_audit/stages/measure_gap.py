@@ -6,7 +6,7 @@ from pathlib import Path
 from readout_audit import contracts
 from readout_audit.fileio import write_table
 from readout_audit.gap.intervals import infer
-from readout_audit.gap.table import gap_table, measure, steps, transitions_table
+from readout_audit.gap.table import gap_table, measure, only_pairing, steps, transitions_table
 from readout_audit.scores.decisions import read_decisions
 from readout_audit.scores.labels import label_sets
 
@@ -25,7 +25,7 @@ def run(
     Args:
         decisions: in the form of `contracts.decisions_schema`.
         transitions_output: written in the form of `contracts.TRANSITIONS`; without rows where the source does
-            not pair its readouts.
+            not pair its readouts and their two matrices allow several pairings.
         gap_output: written in the form of `contracts.GAP`.
         pairs: (from, to) readouts; None for all ordered pairs. A pair without data is named in the metadata.
         relabel: name of a further label set -> its question tables.
@@ -53,6 +53,7 @@ def run(
             for (step, exact), inferred in zip(measured, inference.quantities, strict=True)
         ]
         notes["bootstrap"] = inference.note
-    transitions = transitions_table(rows.cell, counted if rows.joint else [])
+    paired = counted if rows.joint else [step for one in counted if (step := only_pairing(one)) is not None]
+    transitions = transitions_table(rows.cell, paired)
     write_table(transitions_output, transitions, contracts.TRANSITIONS, notes)
     write_table(gap_output, gap_table(rows.cell, measured), contracts.GAP, notes)

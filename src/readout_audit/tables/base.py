@@ -44,9 +44,23 @@ class Marked(NamedTuple):
 class Range(NamedTuple):
     """Two exact ends and, where it is not an interval of a measured number, a word: "0.470 to 0.532"."""
 
-    low: Fraction | None
-    high: Fraction | None
+    low: Fraction | int | None
+    high: Fraction | int | None
     word: str = ""
+
+
+def resampled(low: Fraction | None, high: Fraction | None, undefined: int, resamples: int) -> "Range | str":
+    """Return an interval over resamples as a cell that says how many were left out of it as 0/0.
+
+    Args:
+        low: its lower end; None where no resample defines the value.
+        high: its upper end.
+        undefined: resamples left out.
+        resamples: all of them.
+    """
+    if low is None or high is None:
+        return f"{UNDEFINED} in all {resamples:,} resamples"
+    return Range(low, high, f"{UNDEFINED} in {undefined:,} of {resamples:,} resamples" if undefined else "")
 
 
 Cell = int | Fraction | Marked | Range | str | None

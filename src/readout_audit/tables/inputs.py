@@ -16,6 +16,7 @@ from readout_audit.corrections import schema as corrections
 from readout_audit.errors import AuditError
 from readout_audit.probe import schema as probe
 from readout_audit.scores.confusion import Confusion
+from readout_audit.tables.base import NOT_AVAILABLE, Cell, resampled
 
 CORRECTED = {
     "corrections": corrections.CORRECTIONS,
@@ -234,29 +235,30 @@ class RunTables:
         return self._confusions.get((cell, labels, split, readout, subset))
 
     @cached_property
-    def _quantities(self) -> dict[tuple[CellKey, str, str, str], Fraction | None]:
-        """Gap quantities of the pair by (cell, labels, split, quantity)."""
+    def _quantities(self) -> dict[tuple[CellKey, str, str, str], Mapping[Any, Any]]:
+        """Gap rows of the pair by (cell, labels, split, quantity)."""
         frame = self.gap
         pair = (frame["readout_from"] == self.options.readout_from) & (
             frame["readout_to"] == self.options.readout_to
         )
         return {
-            (_cell(row), row["labels"], row["split"], row["quantity"]): _exact(row)
+            (_cell(row), row["labels"], row["split"], row["quantity"]): row
             for row in frame[pair].to_dict("records")
         }
 
     def quantity(self, cell: CellKey, labels: str, split: str, name: str) -> Fraction | None:
         """Return one gap quantity of the pair; None where it is undefined or not there."""
-        return self._quantities.get((cell, labels, split, name))
+        row = self._quantities.get((cell, labels, split, name))
+        return None if row is None else _exact(row)
 
-    def interval(self, cell: CellKey, labels: str, split: str, name: str) -> tuple[Fraction, Fraction] | None:
-        """Return the 95% interval of a gap quantity; None where none was computed."""
+    def interval(self, cell: CellKey, labels: str, split: str, name: str) -> Cell:
+        """Return the 95% interval of a gap quantity as a cell, `not_available` where none was computed."""
+        if (cell, labels, split, f"{name}_ci_low") not in self._quantities:
+            return NOT_AVAILABLE
         low, high = (self.quantity(cell, labels, split, f"{name}_ci_{end}") for end in ("low", "high"))
-        return None if low is None or high is None else (low, high)
-
-    def unpaired_splits(self) -> list[SplitKey]:
-        """Return each (cell, labels, split) whose source gives the pair's readouts apart, not row by row."""
-        return self.in_order(key[:3] for key in self._quantities if key[3] == "agreement_bound_low")
+        left_out = self._quantities.get((cell, labels, split, f"{name}_ci_undefined"))
+        counts = (0, 0) if left_out is None else (int(left_out["numerator"]), int(left_out["denominator"]))
+        return resampled(low, high, *counts)
 
     def in_order(self, keys: Iterable[SplitKey]) -> list[SplitKey]:
         """Return the keys the options name: cells as first met, labels and splits as in the options."""

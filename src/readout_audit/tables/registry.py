@@ -35,7 +35,7 @@ TABLES: dict[str, Entry] = {
     "table_03_survey": Entry(f"{_HERE}.table_03_survey", ("scores", "claims")),
     "table_04_readouts": Entry(f"{_HERE}.table_04_readouts", ("scores", "decisions", "claims")),
     "table_05_token_ids": Entry(f"{_HERE}.table_05_token_ids", ("decisions", "tokens", "claims")),
-    "table_06_notation": Entry(f"{_HERE}.table_06_notation", ("transitions", "gap")),
+    "table_06_notation": Entry(f"{_HERE}.table_06_notation", ("transitions", "scores")),
     "table_07_transitions": Entry(f"{_HERE}.table_07_transitions", ("transitions", "gap", "scores")),
     "table_08_corrections": Entry(f"{_HERE}.table_08_corrections", ("corrections",)),
     "table_08_published": Entry(

@@ -1,7 +1,7 @@
 """Table 2: the same answers under two readouts (paper, Section 3)."""
 
 from readout_audit.scores.confusion import Confusion
-from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Range, Table, n_text, text_column
+from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Table, n_text, text_column
 from readout_audit.tables.common import IDENTITY, answer_notes, identity_cells
 from readout_audit.tables.inputs import RunTables
 
@@ -17,10 +17,9 @@ def build(inputs: RunTables) -> Table:
         seen += [confusion for confusion in pair if confusion is not None]
         n = next((confusion.n for confusion in pair if confusion is not None), NOT_AVAILABLE)
         metrics = [cell for confusion in pair for cell in _metrics(confusion)]
-        interval = inputs.interval(cell, labels, split, "delta_f1")
-        intervals.append(NOT_AVAILABLE if interval is None else Range(*interval))
+        intervals.append(inputs.interval(cell, labels, split, "delta_f1"))
         rows.append((*identity_cells(cell, labels), split, n, *metrics, _gap(*pair)))
-    resampled = any(isinstance(interval, Range) for interval in intervals)
+    resampled = any(interval != NOT_AVAILABLE for interval in intervals)
     if resampled:
         rows = [(*row, interval) for row, interval in zip(rows, intervals, strict=True)]
     return Table(

@@ -8,7 +8,13 @@ from readout_audit.scores.confusion import ratio
 from readout_audit.tables.base import NOT_IDENTIFIABLE, Cell, Column, Table, n_text, text_column
 from readout_audit.tables.common import IDENTITY, identity_cells
 from readout_audit.tables.inputs import RunTables, SplitKey
-from readout_audit.tables.table_07_transitions import Pairs, paired_decisions
+from readout_audit.tables.table_07_transitions import (
+    Pairs,
+    extremes,
+    paired_decisions,
+    span,
+    unpaired_splits,
+)
 
 YES, NO = contracts.LABELS
 
@@ -54,13 +60,13 @@ def build(inputs: RunTables) -> Table:
     """Return every symbol with its meaning and its value on each split."""
     options = inputs.options
     paired = paired_decisions(inputs)
-    keys = inputs.in_order((*paired, *inputs.unpaired_splits()))
+    keys = inputs.in_order((*paired, *unpaired_splits(inputs)))
     splits = [split for split in options.splits if any(key[2] == split for key in keys)]
     rows: list[tuple[Cell, ...]] = []
     for cell, labels in dict.fromkeys(key[:2] for key in keys):
         for symbol in SYMBOLS:
             meaning = symbol.meaning.format(a=options.readout_from, b=options.readout_to)
-            values = [_value(symbol, paired, (cell, labels, split)) for split in splits]
+            values = [_value(inputs, symbol, paired, (cell, labels, split)) for split in splits]
             rows.append((*identity_cells(cell, labels), symbol.name, meaning, *values))
     return Table(
         number=6,
@@ -84,11 +90,15 @@ def build(inputs: RunTables) -> Table:
     )
 
 
-def _value(symbol: Symbol, paired: Mapping[SplitKey, Mapping[str, Pairs]], key: SplitKey) -> Cell:
-    """Return a symbol on one split; without pairs it cannot be told."""
-    if key not in paired:
+def _value(
+    inputs: RunTables, symbol: Symbol, paired: Mapping[SplitKey, Mapping[str, Pairs]], key: SplitKey
+) -> Cell:
+    """Return a symbol on one split; between its extremes where the readouts are not paired."""
+    if key in paired:
+        return symbol.count(paired[key][YES], paired[key][NO])
+    if (ends := extremes(inputs, key)) is None:
         return NOT_IDENTIFIABLE
-    return symbol.count(paired[key][YES], paired[key][NO])
+    return span(*(symbol.count(end[YES], end[NO]) for end in ends))
 
 
 def _before(pairs: Pairs, decision: str) -> int:

@@ -4,6 +4,9 @@ from collections import Counter
 from fractions import Fraction
 
 from readout_audit import contracts
+from readout_audit.gap.algebra import extreme_pairings
+from readout_audit.gap.transitions import Paired
+from readout_audit.gap.transitions import cells as pairing_cells
 from readout_audit.scores.confusion import Confusion, ratio
 from readout_audit.tables.base import (
     NOT_AVAILABLE,
@@ -21,6 +24,9 @@ from readout_audit.tables.inputs import CellKey, RunTables, SplitKey
 Pairs = Counter[tuple[str, str]]
 """Questions by (decision under `readout_from`, decision under `readout_to`)."""
 
+ByLabel = dict[str, Pairs]
+"""Label -> its paired decisions."""
+
 BOTH = "both"
 """The row over label yes and label no together."""
 
@@ -28,9 +34,7 @@ _LABELS = (*contracts.LABELS, BOTH)
 MOVES = tuple((before, after) for before in contracts.LABELS for after in contracts.LABELS)
 
 _NO_TO_YES = {contracts.YES: "phi", contracts.NO: "rho_n", BOTH: "pooled_flip_rate"}
-_YES_TO_NO = {contracts.YES: "yes_to_no_pos", contracts.NO: "yes_to_no_neg"}
-_AGREEMENT = {BOTH: "agreement"}
-"""Label -> the gap quantity of that name; a label that is not there has none."""
+"""Label -> the gap quantity of its no→yes rate."""
 
 
 _COLUMNS = (
@@ -54,30 +58,26 @@ _INTERVAL = Column("95% interval", decimals=3)
 def build(inputs: RunTables) -> Table:
     """Return the paired decisions by label with the rates of the gap algebra.
 
-    A source that gives each readout's counts alone has no pairs: its counts are not identifiable, its rates
-    are the smallest and largest that the counts allow.
+    A source that gives each readout's counts alone has no pairs: there stand the smallest and the largest that
+    the counts allow.
     """
     emitted, to = inputs.options.readout_from, inputs.options.readout_to
     paired = paired_decisions(inputs)
     rows: list[tuple[Cell, ...]] = []
     sizes: list[int] = []
-    for key in inputs.in_order((*paired, *inputs.unpaired_splits())):
+    for key in inputs.in_order((*paired, *unpaired_splits(inputs))):
         cell, labels, split = key
         confusion = inputs.confusion(*key, emitted)
         if confusion is not None:
             sizes.append(confusion.n)
         for label in _LABELS:
             asked = _of_label(confusion, label)
-            cells = (
-                _counted(paired[key], label, asked) if key in paired else _bounded(inputs, key, label, asked)
-            )
+            cells = _counted(paired[key], label, asked) if key in paired else _open(inputs, key, label, asked)
             interval = inputs.interval(*key, _NO_TO_YES[label])
             about = (*identity_cells(cell, labels), emitted, to, split, label)
             # A rate of zero to zero has no interval for the same reason that it has no value.
-            undefined = cells[_RATE] is None
-            without = None if undefined else NOT_AVAILABLE
-            rows.append((*about, *cells, without if interval is None else Range(*interval)))
-    resampled = any(isinstance(row[-1], Range) for row in rows)
+            rows.append((*about, *cells, None if cells[_RATE] is None else interval))
+    resampled = any(row[-1] not in (None, NOT_AVAILABLE) for row in rows)
     return Table(
         number=7,
         name="table_07_transitions",
@@ -95,13 +95,13 @@ def build(inputs: RunTables) -> Table:
     )
 
 
-def paired_decisions(inputs: RunTables) -> dict[SplitKey, dict[str, Pairs]]:
+def paired_decisions(inputs: RunTables) -> dict[SplitKey, ByLabel]:
     """Return the counted pairs by (cell, labels, split), then label, in the order of the options."""
     options, frame = inputs.options, inputs.transitions
     chosen = frame[
         (frame["readout_from"] == options.readout_from) & (frame["readout_to"] == options.readout_to)
     ]
-    found: dict[SplitKey, dict[str, Pairs]] = {}
+    found: dict[SplitKey, ByLabel] = {}
     for row in chosen.to_dict("records"):
         cell = CellKey(*(row[name] for name in CellKey._fields))
         by_label = found.setdefault((cell, row["labels"], row["split"]), {"yes": Counter(), "no": Counter()})
@@ -109,7 +109,7 @@ def paired_decisions(inputs: RunTables) -> dict[SplitKey, dict[str, Pairs]]:
     return {key: found[key] for key in inputs.in_order(found)}
 
 
-def _counted(by_label: dict[str, Pairs], label: str, asked: int | None) -> tuple[Cell, ...]:
+def _counted(by_label: ByLabel, label: str, asked: int | None) -> tuple[Cell, ...]:
     """Return the counts and rates of one label, or of both; `asked` is how many questions carry it."""
     pairs = by_label["yes"] + by_label["no"] if label == BOTH else by_label[label]
     yes_yes, yes_no, no_yes, no_no = moves = [pairs[move] for move in MOVES]
@@ -124,20 +124,53 @@ def _counted(by_label: dict[str, Pairs], label: str, asked: int | None) -> tuple
     )
 
 
-def _bounded(inputs: RunTables, key: SplitKey, label: str, asked: int | None) -> tuple[Cell, ...]:
-    """Return what two separate matrices say of one label: its n, and the Fréchet bounds of its rates."""
-    names = (_NO_TO_YES.get(label), _YES_TO_NO.get(label), _AGREEMENT.get(label))
-    n = NOT_AVAILABLE if asked is None else asked
-    return (*(NOT_IDENTIFIABLE,) * 5, n, *(_bounds(inputs, key, name) for name in names))
+def _open(inputs: RunTables, key: SplitKey, label: str, asked: int | None) -> tuple[Cell, ...]:
+    """Return the cells of one label between those of the extreme pairings that two separate matrices allow."""
+    ends = extremes(inputs, key)
+    if ends is None:
+        n = NOT_AVAILABLE if asked is None else asked
+        return (*(NOT_IDENTIFIABLE,) * 5, n, *(NOT_IDENTIFIABLE,) * 3)
+    fewest, most = (_counted(end, label, asked) for end in ends)
+    return tuple(span(*cells) for cells in zip(fewest, most, strict=True))
 
 
-def _bounds(inputs: RunTables, key: SplitKey, name: str | None) -> Cell:
-    """Return the smallest and largest value of a gap quantity that the counts allow."""
-    if name is None:
-        return NOT_IDENTIFIABLE
-    low: Fraction | None = inputs.quantity(*key, f"{name}_bound_low")
-    high = inputs.quantity(*key, f"{name}_bound_high")
+def span(one: Cell, other: Cell) -> Cell:
+    """Return what lies between two cells: the value itself where both are the same."""
+    if one == other:
+        return one
+    low, high = sorted(value for value in (one, other) if isinstance(value, int | Fraction))
     return Range(low, high, NOT_IDENTIFIABLE)
+
+
+def unpaired_splits(inputs: RunTables) -> list[SplitKey]:
+    """Return each (cell, labels, split) that has scores of both readouts of the pair."""
+    pair = (inputs.options.readout_from, inputs.options.readout_to)
+    return [
+        key
+        for key in inputs.scored_splits()
+        if all(inputs.confusion(*key, readout) is not None for readout in pair)
+    ]
+
+
+def extremes(inputs: RunTables, key: SplitKey) -> tuple[ByLabel, ByLabel] | None:
+    """Return the pairings with the fewest and the most flips that both readouts' matrices allow.
+
+    None where some answer was neither yes nor no: then the matrices do not bound the pairs.
+    """
+    pair = (inputs.options.readout_from, inputs.options.readout_to)
+    before, after = (inputs.confusion(*key, readout) for readout in pair)
+    if before is None or after is None or before.parsed != before.n or after.parsed != after.n:
+        return None
+    fewest, most = (_by_label(paired) for paired in extreme_pairings(before, after))
+    return fewest, most
+
+
+def _by_label(paired: Paired) -> ByLabel:
+    """Return paired counts as `paired_decisions` has them."""
+    found: ByLabel = {label: Counter() for label in contracts.LABELS}
+    for label, before, after, n in pairing_cells(paired):
+        found[label][before, after] = n
+    return found
 
 
 def _of_label(confusion: Confusion | None, label: str) -> int | None:

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from readout_audit import fileio
 from readout_audit.audit.schema import COMPARISONS, GAP, MODEL, REFERENCE
 from readout_audit.exact import printed
-from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Table, n_text, text_column
+from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Table, n_text, resampled, text_column
 from readout_audit.tables.common import IDENTITY, hardest_split
 from readout_audit.tables.inputs import CellKey, RunTables
-from readout_audit.tables.readout_scores import between
+from readout_audit.tables.measured import number
 
 SAME = "reference"
 NONE = "–"
@@ -42,6 +42,7 @@ def build(inputs: RunTables) -> Table:
     ]
     primary = [row for row in shown if row["labels"] == inputs.options.labels[0]]
     without_logits = frozenset(audit.metadata.get("without_near_ties", ()))
+    resamples = int(audit.metadata.get("bootstrap", {}).get("resamples", 0))
     return Table(
         number=None,
         name="table_settings_audit",
@@ -61,14 +62,23 @@ def build(inputs: RunTables) -> Table:
             Column("of changed, near-tied", group="against the reference"),
             Column("near-tied"),
         ),
-        rows=tuple(_row(inputs, row, without_logits) for row in shown),
+        rows=tuple(_row(inputs, row, without_logits, resamples) for row in shown),
         n=n_text([row["n"] for row in shown if row["n"] is not None], "questions per setting"),
         notes=(*_notes(audit.metadata, inputs), *_largest(primary), *_gaps(primary)),
     )
 
 
-def _row(inputs: RunTables, row: dict[str, Any], without_logits: frozenset[str]) -> tuple[Cell, ...]:
-    """Return one row of the table; `without_logits` names the cells whose source has none."""
+def _row(
+    inputs: RunTables, row: dict[str, Any], without_logits: frozenset[str], resamples: int
+) -> tuple[Cell, ...]:
+    """Return one row of the table.
+
+    Args:
+        inputs: the run.
+        row: of the settings audit.
+        without_logits: the cells whose source has none.
+        resamples: behind the intervals.
+    """
     reference, gap = row["varied"] == REFERENCE, row["readout"] == GAP
     no_logits = NOT_AVAILABLE if "/".join(row[name] for name in CellKey._fields) in without_logits else NONE
     counts = [_count(row[name], NOT_AVAILABLE) for name in ("n", "changed", "no_to_yes", "yes_to_no")]
@@ -87,10 +97,18 @@ def _row(inputs: RunTables, row: dict[str, Any], without_logits: frozenset[str])
         SAME if reference else row["varied"],
         here,
         SAME if reference else delta,
-        SAME if reference else None if delta is None else between(row["delta_low"], row["delta_high"]),
+        SAME if reference else None if delta is None else _interval(row, resamples),
         *counts,
         *near,
     )
+
+
+def _interval(row: dict[str, Any], resamples: int) -> Cell:
+    """Return the interval of ΔF1, `not_available` where the two were not asked about the same images."""
+    if row["delta_undefined"] is None:
+        return NOT_AVAILABLE
+    low, high = (number(row[name]) for name in ("delta_low", "delta_high"))
+    return resampled(low, high, row["delta_undefined"], resamples)
 
 
 def _count(value: int | None, why_not: str) -> Cell:

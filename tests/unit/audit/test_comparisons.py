@@ -3,6 +3,7 @@
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from scores.decision_files import row, table_7_rows, write_decisions
@@ -14,6 +15,7 @@ from readout_audit.audit.schema import COMPARISONS, GAP, MODEL, REFERENCE
 from readout_audit.contracts import RECORDS
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table, table_metadata, write_table
+from readout_audit.scores.bootstrap import resampled_totals
 from readout_audit.scores.decisions import read_decisions
 from readout_audit.scores.intervals import score_intervals
 from readout_audit.scores.labels import label_sets
@@ -92,6 +94,16 @@ def test_same_answers_have_a_paired_interval_of_zero(tmp_path: Path) -> None:
     paths = [write_cell(tmp_path, {"a": "ynny"}, precision=precision) for precision in ("fp32", "bf16")]
     found = one(audit(tmp_path, paths, resamples=100), precision="bf16")
     assert (found["changed"], found["delta"], found["delta_low"], found["delta_high"]) == (0, 0.0, 0.0, 0.0)
+
+
+def test_resamples_without_an_f1_are_counted(tmp_path: Path) -> None:
+    """All valid answers of the second setting are about one of two images: draws without it have no F1."""
+    paths = [write_cell(tmp_path, {"a": "ynyn"}), write_cell(tmp_path, {"a": "yiyi"}, precision="nf4")]
+    found = one(audit(tmp_path, paths, resamples=400, seed=3), precision="nf4")
+    missed = int((resampled_totals(np.eye(2, dtype=np.int64), 400, 3)[:, 0] == 0).sum())
+    assert 60 < missed < 140
+    assert found["delta_undefined"] == missed
+    assert found["delta_low"] is not None
 
 
 def test_interval_is_drawn_as_the_scores_are(tmp_path: Path) -> None:

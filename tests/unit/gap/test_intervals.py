@@ -127,4 +127,8 @@ def test_a_rate_that_resamples_leave_undefined_says_how_often(tmp_path):
     missed = int((resampled_totals(np.eye(2, dtype=np.int64), 200, 0)[:, 0] == 0).sum())
     assert gap["a", "b", "rho_n_ci_low"]["value"] == 1
     assert gap["a", "b", "rho_n_ci_low"]["note"] == f"{missed} resamples left it undefined"
+    left_out = gap["a", "b", "rho_n_ci_undefined"]
+    assert (left_out["numerator"], left_out["denominator"]) == (missed, 200)
     assert gap["a", "b", "phi_ci_low"]["value"] is None
+    assert gap["a", "b", "phi_ci_undefined"]["value"] == 1
+    assert ("a", "b", "agreement_ci_undefined") not in gap

@@ -8,6 +8,7 @@ from scores.decision_files import TABLE_7, row, write_decisions
 from readout_audit.contracts import GAP, TRANSITIONS
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_table, table_metadata
+from readout_audit.gap.algebra import RATES
 from readout_audit.stages import measure_gap
 
 PAIR = ("legacy_8tok", "legacy_2tok")
@@ -88,13 +89,30 @@ def test_separate_counts_give_bounds_and_no_pairing(tmp_path):
         0,
         1,
     )
-    assert gap["s", "a", "b", "rho_n_bound_low"]["value"] == 1  # the only negative did flip
+    # The only negative did flip, so that rate is known.
+    assert (gap["s", "a", "b", "rho_n"]["value"], gap["s", "a", "b", "rho_n_bound_low"]["value"]) == (1, 1)
     assert gap["s", "a", "b", "delta_f1"]["value"] == pytest.approx(2 / 3 - 2 / 4)
     rows[0]["a"] = "unparsed"
     decisions = write_decisions(tmp_path / "d.parquet", rows, joint=False)
     _, gap, _ = measured(tmp_path, decisions, pairs=[("a", "b")])
     assert "not every row was answered" in gap["s", "a", "b", "phi"]["note"]
     assert ("s", "a", "b", "phi_bound_low") not in gap
+
+
+def test_separate_counts_that_allow_one_pairing_are_paired(tmp_path):
+    # A constant no against a constant yes: every answer flips, whichever row it stands in.
+    rows = [row("s", n, label, a="no", b="yes") for n, label in enumerate(("yes", "yes", "no"))]
+    decisions = write_decisions(tmp_path / "d.parquet", rows, joint=False)
+    transitions, gap, _ = measured(tmp_path, decisions, pairs=[("a", "b")])
+    assert {key[-3:]: n for key, n in transitions.items() if n} == {
+        ("yes", "no", "yes"): 2,
+        ("no", "no", "yes"): 1,
+    }
+    assert (gap["s", "a", "b", "rho_n"]["value"], gap["s", "a", "b", "phi"]["value"]) == (1, 1)
+    assert gap["s", "a", "b", "agreement"]["value"] == 0
+    # F1 goes from 0 to 4/5: all of it by mended misses and new false alarms.
+    parts = [gap["s", "a", "b", f"delta_f1_part:{name}"]["value"] for name in RATES]
+    assert sum(parts) == pytest.approx(-4 / 5)
 
 
 def test_rates_that_another_split_cannot_give(tmp_path):

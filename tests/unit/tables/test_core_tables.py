@@ -145,24 +145,65 @@ def test_table_7_reads_only_the_pair_asked_for(tmp_path):
     assert [row["no→yes"] for row in found.values()] == ["250", "448", "698"]
 
 
-def test_unpaired_counts_have_bounds_and_no_pairs(tmp_path):
-    about = LLAVA._asdict() | {"labels": "pope", "split": "random", "readout_from": EIGHT, "readout_to": TWO}
-    quantities = {"rho_n": (1, 3), "phi": (1, 2), "agreement": (3, 4), "pooled_flip_rate": (1, 5)}
-    gap = [
-        about | {"quantity": f"{name}_bound_{end}", "numerator": numerator, "denominator": denominator}
-        for name, (numerator, denominator) in quantities.items()
-        for end, denominator in (("low", 2 * denominator), ("high", denominator))
+def test_unpaired_counts_stand_between_their_extremes(tmp_path):
+    # Label yes: 3 and 3 yes of 4, so 2 or 3 shared; label no: 1 and 2 yes of 4, so 0 or 1 shared.
+    scores = [
+        score_row(LLAVA, "pope", "random", EIGHT, tp=3, fp=1, tn=3, fn=1),
+        score_row(LLAVA, "pope", "random", TWO, tp=3, fp=2, tn=2, fn=1),
     ]
-    scores = [score_row(LLAVA, "pope", "random", EIGHT, tp=3, fp=1, tn=3, fn=1)]
-    run = run_of(gap=(write_gap(tmp_path, gap),), scores=write_scores(tmp_path, scores))
+    run = run_of(scores=write_scores(tmp_path, scores))
+    found = cells(registry.get("table_07_transitions")(run), by=["label"])
+    yes, no, both = (found[label,] for label in ("yes", "no", "both"))
+    assert (yes["yes→yes"], yes["no→yes"]) == (
+        "2 to 3 (not_identifiable)",
+        "0 to 1 (not_identifiable)",
+    )
+    assert (no["no→yes"], no["left out"], no["n"]) == ("1 to 2 (not_identifiable)", "0", "4")
+    assert no["no→yes rate"] == "0.333 to 0.667 (not_identifiable)"
+    # Sharing the most, all 4 positives and 3 negatives are alike (3 + 1, 1 + 2); the least, 2 and 1 (2 + 0, 0 + 1).
+    assert both["agreement"] == "0.375 to 0.875 (not_identifiable)"
+    symbols = cells(registry.get("table_06_notation")(run), by=["symbol"])
+    values = {symbol: row["random"] for (symbol,), row in symbols.items()}
+    assert (values["P"], values["T"], values["G"], values["FP₂"], values["TN₂"]) == ("4", "3", "3", "2", "2")
+    assert values["φ"] == "0.000 to 1.000 (not_identifiable)"
+    assert values["yes→no"] == "0 to 2 (not_identifiable)"
+
+
+def test_unpaired_counts_with_answers_that_are_neither_have_no_bounds(tmp_path):
+    scores = [
+        score_row(LLAVA, "pope", "random", EIGHT, tp=1, fp=1, tn=1, fn=0, unparsed_pos=1),
+        score_row(LLAVA, "pope", "random", TWO, tp=2, fp=1, tn=1, fn=0),
+    ]
+    run = run_of(scores=write_scores(tmp_path, scores))
     found = cells(registry.get("table_07_transitions")(run), by=["label"])
     assert {row["no→yes"] for row in found.values()} == {"not_identifiable"}
-    assert found[("yes",)]["no→yes rate"] == "0.250 to 0.500 (not_identifiable)"
-    assert found[("no",)]["no→yes rate"] == "0.167 to 0.333 (not_identifiable)"
-    assert found[("both",)]["agreement"] == "0.375 to 0.750 (not_identifiable)"
-    assert [row["n"] for row in found.values()] == ["4", "4", "8"]
+    assert [row["n"] for row in found.values()] == ["2", "2", "4"]
     notation = registry.get("table_06_notation")(run)
     assert {row["random"] for row in cells(notation, by=["symbol"]).values()} == {"not_identifiable"}
+
+
+def test_an_interval_says_how_many_resamples_it_leaves_out(tmp_path):
+    about = LLAVA._asdict() | {"labels": "pope", "split": "random", "readout_from": EIGHT, "readout_to": TWO}
+    gap = [
+        *(
+            about | {"quantity": f"rho_n_ci_{end}", "value": value}
+            for end, value in (("low", 0.25), ("high", 1))
+        ),
+        about | {"quantity": "rho_n_ci_undefined", "numerator": 37, "denominator": 1000},
+        *(about | {"quantity": f"phi_ci_{end}"} for end in ("low", "high")),
+        about | {"quantity": "phi_ci_undefined", "numerator": 1000, "denominator": 1000},
+    ]
+    run = run_of(
+        transitions=(paper_transitions(tmp_path),),
+        scores=write_scores(tmp_path, paper_scores()),
+        gap=(write_gap(tmp_path, gap),),
+    )
+    table = registry.get("table_07_transitions")(run)
+    found = cells(table, by=["split", "label"])
+    assert found["random", "no"]["95% interval"] == "0.250 to 1.000 (undefined in 37 of 1,000 resamples)"
+    assert found["random", "yes"]["95% interval"] == "undefined in all 1,000 resamples"
+    assert found["random", "yes"]["no→yes rate"] == "0.809"
+    assert any(note.startswith("undefined:") for note in table.all_notes())
 
 
 def test_intervals_stand_beside_what_they_are_of(tmp_path):
@@ -186,7 +227,7 @@ def test_intervals_stand_beside_what_they_are_of(tmp_path):
 
 
 def test_table_6_has_the_papers_values(tmp_path):
-    run = run_of(transitions=(paper_transitions(tmp_path),))
+    run = run_of(transitions=(paper_transitions(tmp_path),), scores=write_scores(tmp_path, paper_scores()))
     found = cells(registry.get("table_06_notation")(run), by=["symbol"])
     values = {symbol[0]: row["adversarial"] for symbol, row in found.items()}
     assert values == {
