@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from readout_audit.errors import AuditError
 from readout_audit.report.grid import Cell, Column, Grid, Mark, grid
+from readout_audit.report.inputs import CellKey, short_names
+from readout_audit.report.text import listed
 
 COLUMNS = ("id", "section", "claim", "published", "reproduced", "decimals", "status", "source", "note")
 
@@ -65,16 +67,20 @@ class Claims(NamedTuple):
         counts: of every verdict, zeros included.
         notable: those that differ, contradict each other or need noise to agree, told together where one note does.
         sections: every row, by section of the paper.
+        is_own: some number was held against answers of this run.
+        about: whose answers the verdicts are about, where that is not every cell of the run; else empty.
     """
 
     total: int
     counts: tuple[VerdictCount, ...]
     notable: Grid | None
     sections: tuple[Section, ...]
+    is_own: bool
+    about: str
 
 
-def read_claims(path: Path) -> Claims:
-    """Read a claims table.
+def read_claims(path: Path, cells: Sequence[CellKey]) -> Claims:
+    """Read the claims table of a run with these cells.
 
     Raises:
         AuditError: the file cannot be read, has other columns, or has an unknown status.
@@ -87,12 +93,30 @@ def read_claims(path: Path) -> Claims:
     counts = tuple(VerdictCount(verdict, counted[status]) for status, verdict in VERDICTS.items())
     notable = merged([row for status in NEED_A_READER for row in rows if row["status"] == status])
     sections = dict.fromkeys(row["section"] for row in rows)
+    sources = {row["source"] for row in rows}
+    held = [cell for cell in cells if cell.text in sources]
     return Claims(
         len(rows),
         counts,
         _grid(notable, with_section=True) if notable else None,
         tuple(_section(section, [row for row in rows if row["section"] == section]) for section in sections),
+        bool(held),
+        _about(cells, held),
     )
+
+
+def _about(cells: Sequence[CellKey], held: Sequence[CellKey]) -> str:
+    """Say whose answers the verdicts are about, where some or all cells of the run are not among them."""
+    names = short_names(cells)
+    others = listed([names[cell] for cell in cells if cell not in held])
+    if not others:
+        return ""
+    if not held:
+        return (
+            f"The verdicts are not about {others}. The paper asked other models, or other questions: nothing below "
+            "was held against an answer of this run. What is left is what the printed numbers say about each other."
+        )
+    return f"The verdicts are about {listed([names[cell] for cell in held])}, and not about {others}."
 
 
 def merged(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:

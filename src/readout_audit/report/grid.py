@@ -79,27 +79,3 @@ def grid(
         if len(row) != len(columns):
             raise ValueError(f"{caption!r}: a row has {len(row)} cells, not {len(columns)}")
     return Grid(tuple(columns), tuple(tuple(row) for row in rows), caption, tuple(notes))
-
-
-def without_constant(table: Grid, names: Sequence[str]) -> Grid:
-    """Drop the named columns that say the same in every row, and say it once in the notes."""
-    constant = [
-        place
-        for place, column in enumerate(table.columns)
-        if column.name in names and len({row[place] for row in table.rows}) == 1
-    ]
-    if not constant:
-        return table
-    keep = [place for place in range(len(table.columns)) if place not in constant]
-    stated = ", ".join(f"{table.columns[place].name} {_word(table.rows[0][place])}" for place in constant)
-    return Grid(
-        tuple(table.columns[place] for place in keep),
-        tuple(tuple(row[place] for place in keep) for row in table.rows),
-        table.caption,
-        (f"In all rows: {stated}.", *table.notes),
-    )
-
-
-def _word(cell: Cell) -> str:
-    """Return a cell as text."""
-    return cell.word if isinstance(cell, Mark) else cell

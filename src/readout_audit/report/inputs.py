@@ -35,6 +35,11 @@ class CellKey(NamedTuple):
     template: str
     source: str
 
+    @property
+    def text(self) -> str:
+        """Source and cell in one phrase, as the claims table names it."""
+        return f"{self.source}: {self.dataset}/{self.model}/{self.precision}/{self.template}"
+
 
 @dataclass(frozen=True)
 class Files:

@@ -19,7 +19,8 @@ from readout_audit.report.statement import (
     record_description,
     release_words,
 )
-from readout_audit.report.text import flat
+from readout_audit.report.summary import OWN_MEANS, label_name
+from readout_audit.report.text import flat, key_text
 
 DECIMALS = 4
 
@@ -38,11 +39,32 @@ LONGEST = 300
 RECORD_SUFFIX = ".parquet"
 
 
+KINDS = {"questions": "Questions", "labels": "Labels", "tokens": "Tokenizers", "records": "Records"}
+"""Folder of a run -> what the manifests in it are about."""
+
+OTHERS = "Other files"
+
+MOST_COLUMNS = 5
+"""More things of one kind than this are told one below the other."""
+
+
 class Manifest(NamedTuple):
-    """One file that says how something was made."""
+    """What says how something was made: a cell's settings, or one file.
+
+    Attributes:
+        name: the cell, or the file's place in the run.
+        tables: its values, those that belong together in one table.
+    """
 
     name: str
-    table: Grid
+    tables: tuple[Grid, ...]
+
+
+class Manifests(NamedTuple):
+    """The manifests of one kind."""
+
+    kind: str
+    files: tuple[Manifest, ...]
 
 
 def asked(data: RunData, cell: CellKey, records: Mapping[str, Mapping[str, Any]]) -> Asked | None:
@@ -68,7 +90,7 @@ def settings_tables(data: RunData) -> list[Manifest]:
     names, records = short_names(data.cells), records_by_settings(data)
     there = [(names[cell], one) for cell in data.cells if (one := asked(data, cell, records)) is not None]
     columns = (Column("setting"), Column("value", "long"))
-    return [Manifest(name, grid(columns, list(_facts(one).items()))) for name, one in there]
+    return [Manifest(name, (grid(columns, list(_facts(one).items())),)) for name, one in there]
 
 
 def _facts(one: Asked) -> dict[str, str]:
@@ -123,20 +145,58 @@ def _readout_cells(readout: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def manifests(data: RunData) -> list[Manifest]:
-    """Return every manifest as a table of names and values, in the order given.
+def manifests(data: RunData) -> list[Manifests]:
+    """Return every manifest by kind, the kinds in the order of `KINDS`.
 
     Raises:
         AuditError: a file cannot be read.
     """
-    return [_manifest(path) for path in data.files.manifests]
+    by_kind: dict[str, list[Manifest]] = {kind: [] for kind in (*KINDS.values(), OTHERS)}
+    for path in data.files.manifests:
+        by_kind[_kind(path)].append(_manifest(path))
+    return [Manifests(kind, tuple(files)) for kind, files in by_kind.items() if files]
+
+
+def _kind(path: Path) -> str:
+    """Return what a manifest is about, by the folder it lies in."""
+    return next((KINDS[part] for part in reversed(path.parts[:-1]) if part in KINDS), OTHERS)
 
 
 def _manifest(path: Path) -> Manifest:
     """Return one manifest."""
     content = record_description(path) if path.suffix == RECORD_SUFFIX else read_json(path, "the manifest")
-    rows = [[name or "value", _shortened(value)] for name, value in flat(content).items()]
-    return Manifest(_place(path), grid((Column("name"), Column("value", "long")), rows))
+    return Manifest(_place(path), grouped_values(content))
+
+
+def grouped_values(content: object) -> tuple[Grid, ...]:
+    """Return JSON values as tables: single values first, then one table for each named group of values.
+
+    A group of a few like things (the splits of a release) has one column for each of them.
+    """
+    if not isinstance(content, Mapping):
+        return (_values({"value": content}, ""),)
+    groups = {str(name): value for name, value in content.items() if isinstance(value, Mapping) and value}
+    alone = {str(name): value for name, value in content.items() if str(name) not in groups}
+    tables = [_values(alone, "")] if alone else []
+    return (*tables, *(_group(key_text(name), value) for name, value in groups.items()))
+
+
+def _group(name: str, value: Mapping[str, Any]) -> Grid:
+    """Return one group of values."""
+    members = list(value.values())
+    alike = 1 < len(members) <= MOST_COLUMNS and all(isinstance(one, Mapping) and one for one in members)
+    if not alike:
+        return _values(value, name)
+    flats = [flat(one) for one in members]
+    keys = dict.fromkeys(key for one in flats for key in one)
+    columns = (Column("name"), *(Column(key_text(member), "long") for member in value))
+    return grid(columns, [[key, *(_shortened(one.get(key, "–")) for one in flats)] for key in keys], name)
+
+
+def _values(values: Mapping[str, object], caption: str) -> Grid:
+    """Return names and values, one row each."""
+    rows = [[name or "value", _shortened(text)] for name, text in flat(values).items()]
+    return grid((Column("name"), Column("value", "long")), rows, caption)
 
 
 def _place(path: Path) -> str:
@@ -162,10 +222,10 @@ def scores_table(data: RunData) -> Grid:
         *numbers("precision", "recall", "accuracy", "yes-rate"),
     )
     rows = [
-        [names[row.cell], row.labels, row.split, row.subset, row.readout, *_score_cells(row)]
+        [names[row.cell], label_name(row.labels), row.split, row.subset, row.readout, *_score_cells(row)]
         for row in data.scores
     ]
-    return grid(columns, rows)
+    return grid(columns, rows, "", (OWN_MEANS,))
 
 
 def _score_cells(row: ScoreRow) -> list[str]:

@@ -15,7 +15,7 @@ from readout_audit import __version__
 from readout_audit.fileio import sha256_text
 from readout_audit.report.claims import read_claims
 from readout_audit.report.coverage import warnings
-from readout_audit.report.findings import topics
+from readout_audit.report.findings.topics import topics
 from readout_audit.report.inputs import RunData
 from readout_audit.report.manifests import (
     asked,
@@ -52,7 +52,7 @@ def build_page(run: str, data: RunData) -> str:
         warnings=warnings(data),
         overview=overview(data),
         headlines=headlines(data),
-        claims=read_claims(files.claims) if files.claims is not None else None,
+        claims=read_claims(files.claims, data.cells) if files.claims is not None else None,
         topics=topics(data),
         tables=tables,
         pictures=[read_picture(path) for path in sorted(files.figures, key=lambda path: path.name)],

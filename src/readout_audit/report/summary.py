@@ -8,13 +8,14 @@ import numpy as np
 
 from readout_audit.exact import printed
 from readout_audit.report.charts import Chart, Pair, dumbbells
-from readout_audit.report.grid import Column, Grid, grid, numbers, texts, without_constant
+from readout_audit.report.grid import Column, Grid, grid, numbers, texts
 from readout_audit.report.inputs import CellKey, GapKey, GapValue, RunData, short_names
 from readout_audit.report.relabelled import relabelled_gaps
 from readout_audit.report.text import listed, of, plural, points, quoted
 from readout_audit.scores.blocks import ALL
 from readout_audit.scores.confusion import Confusion
 from readout_audit.scores.decisions import Decisions
+from readout_audit.scores.labels import OWN
 
 DECIMALS = 4
 
@@ -33,6 +34,11 @@ READOUT_WORDS = {"legacy_8tok": "eight-token", "legacy_2tok": "two-token"}
 LABEL_WORDS = {"repope": "the corrected labels of RePOPE"}
 """Label sets beside the release's own, in words."""
 
+OWN_LABELS = "own"
+"""How the page names the labels that came with the questions, which need not be POPE's."""
+
+OWN_MEANS = "Labels own: those that came with the questions."
+
 
 class Compared(NamedTuple):
     """Two readouts of the same answers on one split under one label set.
@@ -40,6 +46,7 @@ class Compared(NamedTuple):
     Attributes:
         gap: F1(before) - F1(after), exact; None where one is undefined.
         interval: 95% interval of the gap over images; None where it was not computed.
+        left_out: resamples in which the gap is undefined, which the interval leaves out, of all; None for none.
         changed: rows that the two read differently, of rows that both read; None where they are not paired.
     """
 
@@ -49,6 +56,7 @@ class Compared(NamedTuple):
     after: Confusion
     gap: Fraction | None
     interval: tuple[Fraction, Fraction] | None
+    left_out: tuple[int, int] | None
     changed: tuple[int, int] | None
 
 
@@ -165,7 +173,11 @@ def compare(data: RunData, cell: CellKey, labels: str) -> list[Compared]:
         quantities = data.gap.get(GapKey(cell, labels, split, *data.pair), {})
         interval = _interval(quantities.get("delta_f1_ci_low"), quantities.get("delta_f1_ci_high"))
         found.append(
-            Compared(labels, split, before, after, gap, interval, _changed(quantities.get("agreement")))
+            Compared(
+                *(labels, split, before, after, gap, interval),
+                _counts(quantities.get("delta_f1_ci_undefined")),
+                _changed(quantities.get("agreement")),
+            )
         )
     return found
 
@@ -176,11 +188,17 @@ def _interval(low: GapValue | None, high: GapValue | None) -> tuple[Fraction, Fr
     return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
 
 
+def _counts(share: GapValue | None) -> tuple[int, int] | None:
+    """Return a share as counted."""
+    if share is None or share.numerator is None or share.denominator is None:
+        return None
+    return share.numerator, share.denominator
+
+
 def _changed(agreement: GapValue | None) -> tuple[int, int] | None:
     """Return (rows read differently, rows read by both) from the share read alike."""
-    if agreement is None or agreement.numerator is None or agreement.denominator is None:
-        return None
-    return agreement.denominator - agreement.numerator, agreement.denominator
+    counts = _counts(agreement)
+    return None if counts is None else (counts[1] - counts[0], counts[1])
 
 
 def _asked(data: RunData, cell: CellKey) -> str:
@@ -228,7 +246,10 @@ def _result(rows: Sequence[Compared], pair: tuple[str, str]) -> list[str]:
     ends = ""
     if hardest.interval is not None:
         low, high = (points(end) for end in hardest.interval)
-        ends = f" (95% interval over pictures: {low} to {high})"
+        left_out = (
+            f"; it leaves out {of(*hardest.left_out)} resamples without a gap" if hardest.left_out else ""
+        )
+        ends = f" (95% interval over pictures: {low} to {high}{left_out})"
     sentences = [f"{found}: a difference of {points(hardest.gap)} points{ends}."]
     if hardest.changed is not None:
         sentences.append(
@@ -246,6 +267,11 @@ def in_words(readout: str) -> str:
 def label_words(labels: str) -> str:
     """Return a label set in words."""
     return LABEL_WORDS.get(labels, f"the labels of {labels}")
+
+
+def label_name(labels: str) -> str:
+    """Return the name of a label set as the page's tables have it."""
+    return OWN_LABELS if labels == OWN else labels
 
 
 def _how(decisions: Decisions | None, pair: tuple[str, str]) -> list[str]:
@@ -325,7 +351,7 @@ def _other_labels(own: Sequence[Compared], other: Sequence[Compared]) -> list[st
 
 def _table(rows: Sequence[Compared], pair: tuple[str, str]) -> Grid:
     """Return the scores under both readouts."""
-    columns = (
+    columns: tuple[Column, ...] = (
         *texts("labels", "split"),
         *numbers("questions"),
         *numbers(*pair, group="F1"),
@@ -334,9 +360,9 @@ def _table(rows: Sequence[Compared], pair: tuple[str, str]) -> Grid:
         *numbers(*pair, group="yes-rate"),
         *numbers("read differently"),
     )
-    cells = [
+    cells: list[tuple[str, ...]] = [
         (
-            *(row.labels, row.split, f"{row.before.n:,}"),
+            *(label_name(row.labels), row.split, f"{row.before.n:,}"),
             *(printed(confusion.f1, DECIMALS) for confusion in (row.before, row.after)),
             points(row.gap),
             "not computed" if row.interval is None else " to ".join(points(end) for end in row.interval),
@@ -345,11 +371,15 @@ def _table(rows: Sequence[Compared], pair: tuple[str, str]) -> Grid:
         )
         for row in rows
     ]
-    notes = (
+    notes: tuple[str, ...] = (
         "F1 is 2TP / (2TP + FP + misses). The gap is the F1 of the first readout minus that of the second, "
         "exact before it is rounded, times 100 (tables in the paper's form print it without that factor).",
     )
-    return without_constant(grid(columns, cells, "F1 and yes-rate under both readouts", notes), ("labels",))
+    if all(row.labels == OWN for row in rows):
+        columns, cells = columns[1:], [row[1:] for row in cells]
+    else:
+        notes = (*notes, OWN_MEANS)
+    return grid(columns, cells, "F1 and yes-rate under both readouts", notes)
 
 
 def _chart(rows: Sequence[Compared], pair: tuple[str, str]) -> Chart | None:
@@ -357,7 +387,7 @@ def _chart(rows: Sequence[Compared], pair: tuple[str, str]) -> Chart | None:
     several = len({row.labels for row in rows}) > 1
     pairs = [
         Pair(
-            f"{row.split}, labels {row.labels}" if several else row.split,
+            f"{row.split}, {label_name(row.labels)} labels" if several else row.split,
             row.before.f1,
             row.after.f1,
             points(row.gap) if row.gap is not None else "",

@@ -79,8 +79,7 @@ def flat(value: object, name: str = "") -> dict[str, str]:
     if isinstance(value, Mapping) and value:
         rows: dict[str, str] = {}
         for key, inner in value.items():
-            shown = str(key) if str(key) == str(key).strip() != "" else quoted(str(key))
-            rows |= flat(inner, f"{name}.{shown}" if name else shown)
+            rows |= flat(inner, f"{name}.{key_text(key)}" if name else key_text(key))
         return rows
     if isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
         rows = {}
@@ -88,6 +87,11 @@ def flat(value: object, name: str = "") -> dict[str, str]:
             rows |= flat(item, f"{name}[{place}]")
         return rows
     return {name: plain(value)}
+
+
+def key_text(key: object) -> str:
+    """Return a key of JSON as text; one whose blanks would not be seen in quotes."""
+    return str(key) if str(key) == str(key).strip() != "" else quoted(str(key))
 
 
 def plain(value: object) -> str:

@@ -1,5 +1,6 @@
 """A small run made by the real stages, its texts as hostile as a question file may be."""
 
+import csv
 import struct
 import zlib
 from pathlib import Path
@@ -11,7 +12,8 @@ from scores.decision_files import NAMESPACE, row, write_decisions
 from readout_audit.contracts import QUESTIONS
 from readout_audit.datasets.questions import question_uid
 from readout_audit.fileio import write_table, write_text
-from readout_audit.report.inputs import Files
+from readout_audit.report.claims import COLUMNS
+from readout_audit.report.inputs import CellKey, Files
 from readout_audit.stages import (
     compare_releases,
     compare_splits,
@@ -156,16 +158,36 @@ def write_labels(folder: Path) -> Path:
     return path
 
 
-def write_claims(path: Path) -> Path:
-    """Four claims, two of which one note explains."""
-    write_text(
-        path,
-        "id,section,claim,published,reproduced,decimals,status,source,note\n"
-        'a,Table 8,F1 of x,0.1,,1,inconsistent_in_paper,the paper,"No matrix, at all."\n'
-        'b,Table 8,recall of x,0.2,,1,inconsistent_in_paper,the paper,"No matrix, at all."\n'
-        "c,Table 1,<script>alert(4)</script>,5,5,0,reproduced,here,\n"
-        "d,Table 1,other,6,7,0,differs,here,\n",
+def write_claims(path: Path, source: str = CellKey(**CELL).text) -> Path:
+    """Four claims, two of which one note explains, and two held against answers of `source`."""
+    rows = (
+        (
+            "a",
+            "Table 8",
+            "F1 of x",
+            "0.1",
+            "",
+            "1",
+            "inconsistent_in_paper",
+            "the paper",
+            "No matrix, at all.",
+        ),
+        (
+            "b",
+            "Table 8",
+            "recall of x",
+            "0.2",
+            "",
+            "1",
+            "inconsistent_in_paper",
+            "the paper",
+            "No matrix, at all.",
+        ),
+        ("c", "Table 1", "<script>alert(4)</script>", "5", "5", "0", "reproduced", source, ""),
+        ("d", "Table 1", "other", "6", "7", "0", "differs", source, ""),
     )
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([COLUMNS, *rows])
     return path
 
 

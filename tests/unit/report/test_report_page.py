@@ -1,8 +1,10 @@
 """The page says what the run found, stands alone, and runs nothing that a file says."""
 
+import json
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from scores.published import write_published, write_repope
 
 from readout_audit.errors import AuditError
 from readout_audit.report.inputs import Files, RunData
+from readout_audit.report.manifests import manifests
 from readout_audit.report.page import build_page
 from readout_audit.stages import (
     build_report,
@@ -21,7 +24,17 @@ from readout_audit.stages import (
     score,
 )
 from report.reading import Page, read_page
-from report.small_run import CELL, HOSTILE, MODEL, OTHER_RELEASE, PAIR, READOUTS, SETTINGS, decision_rows
+from report.small_run import (
+    CELL,
+    HOSTILE,
+    MODEL,
+    OTHER_RELEASE,
+    PAIR,
+    READOUTS,
+    SETTINGS,
+    decision_rows,
+    write_claims,
+)
 
 SHOWN = HOSTILE.replace("\u202e", "[U+202E]")
 
@@ -104,12 +117,9 @@ def test_first_tokens_tell_which_readout_looks_at_the_answer(page: Page):
 def test_splits_that_contradict_themselves_are_named(page: Page):
     # The dog of picture 0 is in both splits: two-token yes in adversarial, no in random.
     assert (
-        "adversarial and random, legacy_2tok: 1 of 1 questions of the same text are answered differently; "
-        "one deterministic setup cannot have given both." in page.text
+        "adversarial and random share 1 question of the same text. Answered differently: 1 (100.0%) under legacy_2tok. "
+        "One deterministic setup cannot have given both answers. Under legacy_8tok none is." in page.text
     )
-    # legacy_8tok answers it alike: what tells of no difference is told once for all.
-    assert "legacy_8tok: 0 of 1 questions" not in page.text
-    assert "In 1 of 2 comparisons (two splits, one readout) no shared question" in page.text
     # The table has the one row with a differing answer; the others are counted.
     assert "Shared questions that two splits answer differently" in page.text
     assert "without such a question left out" in page.text
@@ -121,10 +131,60 @@ def test_quirks_and_missing_readouts_are_told(page: Page):
 
 
 def test_claims_are_counted_and_told_together(page: Page):
-    assert "4 numbers that the paper prints" in page.text
+    assert (
+        "4 numbers that the paper or its authors’ repository prints were held against this run." in page.text
+    )
     assert "F1 of x; recall of x" in page.text
     assert "0.1; 0.2" in page.text
     assert "1 reproduced, 1 differs" in page.text
+
+
+def test_verdicts_about_other_models_come_after_the_runs_own_findings(files: Files, html: str, folder: Path):
+    own = read_page(html).text
+    assert own.index("Published numbers, each with a verdict") < own.index("What the gap is made of")
+    assert "The verdicts are" not in own
+    claims = write_claims(folder / "claims.csv", source="counts: coco-2023-10/llava-1.5-7b/nf4/authors")
+    page = read_page(build_page("run", RunData(replace(files, claims=claims), PAIR)))
+    said = page.text.index(f"About other models. The verdicts are not about {MODEL}.")
+    assert page.text.index("What the gap is made of") < said
+    assert "were held against this run" not in page.text
+    assert page.unclosed == []
+
+
+def test_a_run_that_asks_other_models_too_says_whom_the_verdicts_are_about(files: Files, folder: Path):
+    other = write_decisions(
+        folder / "other.parquet", decision_rows(), cell={**CELL, "model": "other"}, readouts=READOUTS
+    )
+    score.run(other, folder / "other_score.parquet")
+    score.run(files.decisions[0], folder / "score.parquet")
+    concatenate_scores.run([folder / "score.parquet", folder / "other_score.parquet"], folder / "s.parquet")
+    both = Files(scores=folder / "s.parquet", claims=files.claims)
+    text = read_page(build_page("run", RunData(both, PAIR))).text
+    assert f"The verdicts are about {MODEL}, and not about other." in text
+
+
+def test_manifests_are_told_by_kind_and_by_group(folder: Path):
+    place = folder / "results" / "r" / "questions"
+    place.mkdir(parents=True)
+    splits = {"a": {"rows": 3, "labels": {"no": 1}}, "b": {"rows": 4, "more": True}}
+    (place / "q.json").write_text(json.dumps({"rows": 7, "splits": splits, "ids": {" yes": [1, 2]}}))
+    (folder / "x.json").write_text("[1, 2]")
+    decisions = write_decisions(folder / "d.parquet", decision_rows(), cell=CELL, readouts=READOUTS)
+    score.run(decisions, folder / "s.parquet")
+    found = manifests(
+        RunData(Files(folder / "s.parquet", manifests=(folder / "x.json", place / "q.json")), PAIR)
+    )
+    assert [(one.kind, [file.name for file in one.files]) for one in found] == [
+        ("Questions", ["results/r/questions/q.json"]),
+        ("Other files", ["x.json"]),
+    ]
+    alone, by_split, ids = found[0].files[0].tables
+    assert alone.rows == (("rows", "7"),)
+    # Like things stand side by side; what one of them lacks is a dash.
+    assert [column.name for column in by_split.columns] == ["name", "a", "b"]
+    assert by_split.rows == (("rows", "3", "4"), ("labels.no", "1", "–"), ("more", "–", "yes"))
+    assert (ids.caption, ids.rows) == ("ids", (('" yes"', "1, 2"),))
+    assert found[1].files[0].tables[0].rows == (("value", "1, 2"),)
 
 
 def test_without_optional_files_every_section_says_so(files: Files):
@@ -161,17 +221,17 @@ def test_several_models_have_an_overview(files: Files, folder: Path):
 
 
 def test_unpaired_counts_are_told_as_bounds(folder: Path):
-    """T = 1 of P = 2 under the one, 2 of 2 under the other: exactly one of the one wrong no must have flipped."""
-    decisions = write_decisions(
-        folder / "d.parquet", decision_rows(), cell=CELL, readouts=READOUTS, joint=False
-    )
+    """adversarial: T = 1 of P = 2, then 2 of 2: the wrong no must have flipped. random: 1 and 1 of 2, the same or not."""
+    rows = decision_rows()
+    rows[4]["legacy_8tok"] = "no"
+    decisions = write_decisions(folder / "d.parquet", rows, cell=CELL, readouts=READOUTS, joint=False)
     score.run(decisions, folder / "s.parquet")
     measure_gap.run(decisions, folder / "t.parquet", folder / "g.parquet", pairs=[PAIR])
     files = Files(scores=folder / "s.parquet", decisions=(decisions,), gap=(folder / "g.parquet",))
     text = read_page(build_page("run", RunData(files, PAIR))).text
-    assert "adversarial wrong no read as yes mended misses between 1 and 1 of 1 not identifiable" in text
+    assert "adversarial wrong no read as yes mended misses 1 of 1 (100.0%)" in text
+    assert "random wrong no read as yes mended misses between 0 and 1 of 1 not identifiable" in text
     assert "only bounds of the flips are known" in text
-    assert "disagree on" not in text
 
 
 def demo_decisions(folder: Path, names: Sequence[str]) -> list[Path]:
@@ -298,12 +358,16 @@ def test_page_of_the_published_decisions(published_page: Page):
         "other labels, rates at 50% positives 7.33 8.63 9.70",
         "F1 under legacy_8tok goes from 0.8221 to 0.8570 and F1 under legacy_2tok goes from 0.7608 to 0.7311",
         # Finding 2.
-        "adversarial and popular, legacy_8tok: 68 of 2,245 questions of the same text are answered differently",
+        "adversarial and popular share 2,245 questions of the same text. Answered differently: 68 (3.0%) under "
+        "legacy_8tok and 73 (3.3%) under legacy_2tok, 140 under at least one. One deterministic setup cannot have given",
         # T is 1,174 on adversarial and 1,191 on popular.
         "Of the 1,500 questions labelled yes that adversarial and popular share, however they are spelt, legacy_8tok "
-        "answers 45 differently: 31 are yes in popular alone, 14 in adversarial alone, a difference of 17 true positives",
+        "answers 45 differently: 31 are yes in popular alone, 14 in adversarial alone, a difference of 17 true positives. "
+        "Taken apart: 40 of 1,457 (2.7%) of the same text (−16 in adversarial) and 5 of 43 (11.6%) of another text, such as "
+        "a misspelt one (−1 in adversarial).",
         # Popular and random agree under both readouts.
-        "In 2 of 6 comparisons (two splits, one readout) no shared question",
+        "popular and random share 1,563 questions of the same text and answer every one alike under legacy_8tok and "
+        "legacy_2tok: what one deterministic setup would give.",
         # Section 3.4: 660 of 1318 and 264 of 326.
         "660 of 1,318 (50.1%)",
         "264 of 326 (81.0%)",

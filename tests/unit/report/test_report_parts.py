@@ -12,7 +12,7 @@ from readout_audit.claims.table import STATUSES
 from readout_audit.errors import AuditError
 from readout_audit.report.charts import Pair, dumbbells
 from readout_audit.report.claims import VERDICTS, merged, read_claims
-from readout_audit.report.grid import Column, Mark, grid, without_constant
+from readout_audit.report.grid import Column, Mark, grid
 from readout_audit.report.inputs import Files, RunData
 from readout_audit.report.markdown_tables import read_markdown_table
 from readout_audit.report.page import build_page
@@ -91,19 +91,6 @@ def test_a_hyphen_that_begins_a_number_becomes_a_minus_sign(text: str, shown: st
 def test_grid_refuses_a_short_row():
     with pytest.raises(ValueError, match="a row has 1 cells, not 2"):
         grid((Column("a"), Column("b")), [["1"]])
-
-
-def test_constant_columns_are_said_once():
-    table = grid((Column("labels"), Column("n")), [["pope", "1"], ["pope", "1"]], "c", ["note"])
-    folded = without_constant(table, ("labels",))
-    assert [column.name for column in folded.columns] == ["n"]
-    assert folded.rows == (("1",), ("1",))
-    assert folded.notes == ("In all rows: labels pope.", "note")
-
-
-def test_constant_columns_of_an_empty_table_stay():
-    table = grid((Column("labels"),), [])
-    assert without_constant(table, ("labels",)) == table
 
 
 def test_groups_span_their_columns():
@@ -228,7 +215,7 @@ def test_other_claims_are_refused(folder: Path, text: str, message: str):
     path = folder / "claims.csv"
     path.write_text(text)
     with pytest.raises(AuditError, match=message):
-        read_claims(path)
+        read_claims(path, [])
 
 
 def test_picture_is_carried_in_the_page(folder: Path):
