@@ -18,6 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from readout_audit.api.credentials import ApiKey
 from readout_audit.claims.evidence import RELEASE
+from readout_audit.config.forecast import forecast
 from readout_audit.config.plan import SERVED
 from readout_audit.config.wiring import Wiring
 from readout_audit.config.wiring.paths import FETCHED
@@ -32,7 +33,9 @@ _HELD: list[IO[str]] = []
 
 
 def check_start(plan: Wiring, workflow: Any) -> None:
-    """Take the run's lock and check what the due jobs need; on a fault end the process with one sentence.
+    """Take the run's lock, check what the due jobs need and say what they are going to ask.
+
+    On a fault the process ends with one sentence.
 
     Args:
         plan: the checked plan.
@@ -57,6 +60,8 @@ def check_start(plan: Wiring, workflow: Any) -> None:
     due = [(job.rule.name, str(job.output[0])) for job in workflow.dag.needrun_jobs() if job.output]
     for fault in _faults(plan, due, workflow.local_exec):
         sys.exit(f"error: {fault}")
+    for line in forecast(plan, due):
+        print(line, file=sys.stderr)
 
 
 def _faults(plan: Wiring, due: list[tuple[str, str]], local: bool) -> Iterator[str]:

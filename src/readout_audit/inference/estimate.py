@@ -4,10 +4,8 @@ Questions and tokens are counted on the real prompts. Memory is an estimate from
 configuration: weights, keys and values of one call of the engine, and the largest tensors that live at once.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +14,9 @@ import torch
 from readout_audit.errors import AuditError
 from readout_audit.inference.base import Question
 from readout_audit.inference.packing import common_prefix
+from readout_audit.inference.sizes import answer_bytes, expected_bytes, size
 from readout_audit.models.base import ImageInputs, UnanswerableError, VisionLanguageModel
 from readout_audit.models.precision import QUANTISED, compute_dtype
-
-BYTES_PER_QUESTION = 850
-"""Of the record file, compressed; the most of six models measured (242 questions, vocabularies of up to 152k)."""
-
-PART_BYTES_PER_QUESTION = 1700
-"""Of the part files, which compress less because they are small; measured likewise."""
-
-QUANTISED_BYTES = {"int8": 1.0, "nf4": 0.5 + 4 / 64}
-"""Bytes of one quantised weight: nf4 keeps a float32 scale per block of 64."""
 
 _SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads")
 """What a configuration must say for an estimate; models of other kinds than a transformer may not."""
@@ -99,39 +89,6 @@ def loaded_bytes(model: VisionLanguageModel) -> int:
     """Return the bytes of all parameters and buffers as they are in memory."""
     tensors = [*model.network.parameters(), *model.network.buffers()]
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-
-
-def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
-    """Return the shape of every weight in a folder's safetensors files, from their headers alone.
-
-    Raises:
-        AuditError: a file is damaged.
-    """
-    shapes: dict[str, tuple[int, ...]] = {}
-    for path in sorted(folder.glob("*.safetensors")):
-        try:
-            with path.open("rb") as stream:
-                length = int.from_bytes(stream.read(8), "little")
-                header = json.loads(stream.read(min(length, 1 << 27)))
-            shapes |= {name: tuple(one["shape"]) for name, one in header.items() if name != "__metadata__"}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise AuditError(f"{path}: the weights cannot be read; fetch the model again.") from error
-    return shapes
-
-
-def expected_bytes(folder: Path, precision: str, declared_dtype: str | None) -> tuple[int, int]:
-    """Return how many parameters a checkpoint has, and the bytes they will take once loaded.
-
-    Under int8 and nf4 all matrices but embeddings and output head are quantised.
-    """
-    element = compute_dtype(precision, declared_dtype).itemsize
-    parameters, total = 0, 0.0
-    for name, shape in stored_shapes(folder).items():
-        matrix = len(shape) == 2 and not any(part in name for part in ("embed", "lm_head"))
-        each = QUANTISED_BYTES[precision] if precision in QUANTISED and matrix else element
-        parameters += prod(shape)
-        total += prod(shape) * each
-    return parameters, int(total)
 
 
 def weights_line(folder: Path, precision: str, declared_dtype: str | None, device: torch.device) -> str:
@@ -213,7 +170,6 @@ def estimate_memory(
 def job_lines(work: Work, memory: Memory | None, device: torch.device) -> list[str]:
     """Return what a job is going to take, for people."""
     plain = work.prefix_tokens + work.own_tokens
-    disk = work.questions * (BYTES_PER_QUESTION + PART_BYTES_PER_QUESTION)
     place = "GPU memory" if device.type == "cuda" else "memory"
     needed = "not known, since the model's configuration does not say its sizes"
     if memory is not None:
@@ -225,10 +181,5 @@ def job_lines(work: Work, memory: Memory | None, device: torch.device) -> list[s
         f"{work.questions:,} distinct questions about {work.images:,} images; {work.image_tokens:,} tokens a "
         f"picture; the decoder reads {plain:,} tokens: {work.prefix_tokens:,} of prefixes, once per image, and "
         f"{work.own_tokens:,} of the questions' own",
-        f"estimated {place}: {needed}; on disk {disk / 1e6:.1f} MB",
+        f"estimated {place}: {needed}; on disk {answer_bytes(work.questions) / 1e6:.1f} MB",
     ]
-
-
-def size(count: int) -> str:
-    """Return bytes as people read them."""
-    return f"{count / 2**30:.2f} GiB" if count >= 2**27 else f"{count / 2**20:.1f} MiB"

@@ -73,8 +73,11 @@ def decode(file: ImageFile) -> tuple[Image.Image | None, str | None]:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(io.BytesIO(file.data)) as image:
                 return to_rgb(image, file.name), None
-    except (_RefusedError, Image.DecompressionBombError) as error:
+    except _RefusedError as error:
         return None, f"{file.name}: {error}"
+    except Image.DecompressionBombError:
+        # Pillow itself refuses twice our bound, and names that one.
+        return None, f"{file.name}: more than {MAX_PIXELS} pixels; it may be a decompression bomb"
     except UnidentifiedImageError:
         # Its own words hold an address in memory, which would make every run's records differ.
         return None, f"{file.name}: not a readable image (of no known format)"
@@ -92,7 +95,7 @@ def to_rgb(image: Image.Image, name: str) -> Image.Image:
     width, height = image.size
     if width * height > MAX_PIXELS:
         raise _RefusedError(
-            f"{width}x{height} pixels are more than {MAX_PIXELS}; it may be a decompression bomb"
+            f"more than {MAX_PIXELS} pixels ({width}x{height}); it may be a decompression bomb"
         )
     if image.mode == "F":
         raise _RefusedError("floating-point pixels have no fixed range; convert the file to 8-bit RGB")

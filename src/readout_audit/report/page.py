@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from readout_audit import __version__
 from readout_audit.fileio import sha256_text
+from readout_audit.report import unanswered
 from readout_audit.report.claims import read_claims
 from readout_audit.report.coverage import warnings
 from readout_audit.report.findings.topics import topics
@@ -49,7 +50,7 @@ def build_page(run: str, data: RunData) -> str:
         version=__version__,
         pair_words=listed([in_words(name) for name in data.pair]),
         demo=demo_notice(data),
-        warnings=warnings(data),
+        warnings=[*unanswered.warnings(data), *warnings(data)],
         overview=overview(data),
         headlines=headlines(data),
         claims=read_claims(files.claims, data.cells) if files.claims is not None else None,

@@ -8,6 +8,7 @@ import json
 import logging
 import platform
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -187,8 +188,8 @@ def say_what_it_takes(engine: Engine, waiting: list[Question], image_tokens: int
 def write(job: Job, rows: list[Row], facts: dict[str, Any]) -> None:
     """Write the shard."""
     invalid = [row for row in rows if row["status"] == INVALID]
-    for row in invalid:
-        LOGGER.warning("invalid: question %s: %s", row["uid"], row["reason"])
+    for reason, count in Counter(row["reason"] for row in invalid).items():
+        LOGGER.warning("invalid: %d question%s: %s", count, "" if count == 1 else "s", reason)
     described = describe(
         job.settings, job.revision, job.token_map, job.sets, job.candidates, job.without_logit, facts
     )

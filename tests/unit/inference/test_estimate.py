@@ -12,14 +12,13 @@ from readout_audit.inference.estimate import (
     Memory,
     Work,
     estimate_memory,
-    expected_bytes,
     job_lines,
     loaded_bytes,
     measure_work,
     position_bytes,
-    size,
     weights_line,
 )
+from readout_audit.inference.sizes import expected_bytes, size
 from readout_audit.models import registry
 from readout_audit.models.base import ModelSpec, VisionLanguageModel
 

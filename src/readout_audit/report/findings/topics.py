@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from readout_audit.report import releases
+from readout_audit.report import releases, unanswered
 from readout_audit.report.coverage import missed, missed_sentence, missed_table, on_purpose
 from readout_audit.report.findings.base import Finding, Names, name_of
 from readout_audit.report.findings.corrected_labels import corrected_labels
@@ -101,7 +101,7 @@ KINDS = (
         "It takes a second release of the same questions: name both under datasets in the run file (docs/data.md).",
     ),
     Kind(
-        "Answers without a clear reading",
+        unanswered.SECTION,
         "How many were ties, unparsed, invalid or decided by a quirk?",
         unclear,
         "It takes scores.",

@@ -1,5 +1,6 @@
 """Answers without a clear reading: ties, unparsed and invalid ones, and those that a quirk decided."""
 
+from readout_audit.report import unanswered
 from readout_audit.report.findings.base import Finding, Names, name_of
 from readout_audit.report.grid import grid, numbers, texts
 from readout_audit.report.inputs import CellKey, RunData
@@ -19,6 +20,9 @@ def unclear(data: RunData, names: Names) -> list[Finding]:
         if quirks:
             columns = (*texts("readout", "quirk", "split"), *numbers("answers"))
             tables.append(grid(columns, quirks, "Answers that a quirk of the rule decided"))
+        without = unanswered.unanswered(data, cell)
+        if without is not None and without.reasons:
+            tables.append(unanswered.table(without))
         said = () if rows else ("No answer was unparsed or invalid, and no tie is known.",)
         findings.append(Finding("", name_of(names, cell), said, tuple(tables)))
     return findings
