@@ -22,6 +22,9 @@ from readout_audit.errors import AuditError
 METADATA_KEY = b"readout_audit"
 """Key of the Arrow schema metadata under which a file keeps its JSON description."""
 
+_NAMED_COLUMNS = 8
+"""So many differing columns are named; another kind of file has dozens."""
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -144,9 +147,10 @@ def read_table(path: Path, schema: pa.Schema, what: str) -> pa.Table:
             or name not in schema.names
             or table.schema.field(name) != schema.field(name)
         )
+        named = ", ".join(differing[:_NAMED_COLUMNS]) or "their order"
+        more = f" and {len(differing) - _NAMED_COLUMNS} more" if len(differing) > _NAMED_COLUMNS else ""
         raise AuditError(
-            f"{path}: {what} has other columns than this version writes "
-            f"({', '.join(differing) or 'their order'}); make it again."
+            f"{path}: {what} has other columns than this version writes ({named}{more}); make it again."
         )
     return table
 

@@ -60,12 +60,13 @@ def run_config(**changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def project(root: Path, tmp_path: Path) -> Path:
-    """A copy of the project beside 12 pictures and 24 questions about them in a CSV."""
+    """A copy of the project beside 12 pictures and 25 questions about them in a CSV, one without an object."""
     project = copy_project(root, tmp_path / "project")
     drawn = write_world(project / "own", 12)
     lines = ["image,question,label"]
     for row in drawn["adversarial"][::3]:
         lines.append(f"{row.image},{row.text},{row.label.upper()}")
+    lines.append(f"{drawn['adversarial'][0].image},Do you see anything red?,no")
     (project / "own/questions.csv").write_text("\r\n".join(lines), encoding="utf-8-sig")
     return project
 
@@ -103,7 +104,7 @@ def test_own_questions_and_a_served_model_beside_a_local_one(project: Path) -> N
         result = snakemake(project, *ALL, FAR_KEY=KEY)
         said = result.stdout + result.stderr
         assert result.returncode == 0, said[-6000:]
-        assert len(server.bodies) == 24 and KEY not in said
+        assert len(server.bodies) == 25 and KEY not in said
         assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
         assert planned(snakemake(project, *ALL, "-n")) == {}
         words = ["--model", "far", "--template", "authors", "--dataset", "mine", "--config", "mine.yaml"]
@@ -111,10 +112,10 @@ def test_own_questions_and_a_served_model_beside_a_local_one(project: Path) -> N
         env = conftest.environment(project, no_proxy="127.0.0.1", FAR_KEY=KEY)
         found = subprocess.run(asked, cwd=project, env=env, capture_output=True, text=True, check=False)
         assert found.returncode == 0 and "first tokens of 10 questions" in found.stdout, found.stderr[-3000:]
-        assert len(server.bodies) == 24  # the run has asked them
+        assert len(server.bodies) == 25  # the run has asked them
 
     records = read(project, "records", contracts.RECORDS, "far", "served")
-    assert len(records) == 24 and {row["status"] for row in records} == {"ok"}
+    assert len(records) == 25 and {row["status"] for row in records} == {"ok"}
     decisions = read(project, "decisions", contracts.decisions_schema(READOUTS), "far", "served")
     first = (project / "paper_tables/mine/table_01_first_tokens.csv").read_text(encoding="utf-8")
     assert "far,served" in first and "not_available,not_available" in first

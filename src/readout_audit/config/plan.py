@@ -289,12 +289,3 @@ def split_cell(text: str) -> tuple[str, str, str]:
     """Return the parts of a "model/precision/template" text (checked to be three before a plan is made)."""
     model, precision, template = text.split("/")
     return model, precision, template
-
-
-def missing_records(plan: Plan) -> list[Path]:
-    """Return the record, signal and question files that a `files` run names and that are not there."""
-    folder = Path(plan.records_folder())
-    wanted = [folder / "records" / f"{cell.path}.parquet" for cell in plan.cells]
-    wanted += [folder / "signals" / f"{cell.path}.parquet" for cell in plan.measured_cells]
-    wanted += [folder / "questions" / f"{dataset}.parquet" for dataset in plan.config["datasets"]]
-    return [path for path in wanted if not path.is_file()]

@@ -117,8 +117,8 @@ def _spelt_as_asked(answers: Answers, files: Sequence[SplitFile]) -> list[str]:
     unknown = [row for row, image in enumerate(spelt) if image not in names]
     if unknown:
         raise AuditError(
-            f"{answers.where(unknown[0])}: the image {shown(spelt[unknown[0]])} is in none of the question files, nor "
-            f"are those of {len(unknown)} of the {len(spelt)} rows; give the release that was asked."
+            f"{answers.where(unknown[0])}: the image {shown(spelt[unknown[0]])} is in none of the question files "
+            f"({len(unknown)} of the {len(spelt)} rows); give the release that was asked."
         )
     return spelt
 
@@ -378,8 +378,8 @@ def _check_labels(answers: Answers, pairing: Pairing) -> None:
     ]
     if differing:
         raise AuditError(
-            f"{answers.where(differing[0])}: its label is not that of {release_name(pairing.releases)}, nor are those "
-            f"of {len(differing)} of {answers.rows} rows; the answers were scored against other labels or another release."
+            f"{answers.where(differing[0])}: its label is not that of {release_name(pairing.releases)} "
+            f"({len(differing)} of the {answers.rows} rows); the answers were scored against other labels or another release."
         )
 
 

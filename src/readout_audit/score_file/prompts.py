@@ -77,8 +77,8 @@ def _unknown(
     row = unknown[0]
     named = ", ".join(dict.fromkeys(file.name for file in files[:3]))
     start = (
-        f"{answers.where(row)}: {shown(prompts[row])} is not a question of {named}, nor are those of {len(unknown)} of "
-        f"the {answers.rows} rows"
+        f"{answers.where(row)}: {shown(prompts[row])} is not a question of {named} ({len(unknown)} of the "
+        f"{answers.rows} rows)"
     )
     if all(_respelt(stripped[at]) in known for at in unknown):
         return (

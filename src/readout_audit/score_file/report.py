@@ -260,16 +260,27 @@ def _quirks_html(audit: Audit) -> str:
             audit.release if row.labels == OWN else row.labels,
             row.split,
             *(_own_figure(row.own, name) for name in FIGURES),
-            ", ".join(f"{flag}: {count}" for flag, count in row.flags.items()),
+            _quirks(row),
         ]
         for row in audit.scores
         if row.own is not None and row.split not in AGGREGATES
     ]
     if not rows:
         return ""
-    caption = "Each script's own figures, computed as it computes them, and the rows that a quirk of its rule decided."
-    header = ["script", "labels of", "split", *FIGURES, "decided by a quirk"]
+    caption = (
+        "Each script's own figures, computed as it computes them, and its quirks (explained under the rules); a number "
+        "is of rows that a quirk decided."
+    )
+    header = ["script", "labels of", "split", *FIGURES, "quirks"]
     return "<h2>What the scripts themselves would report</h2>" + _table(caption, header, rows)
+
+
+def _quirks(row: ScoreRow) -> str:
+    """Return the quirks of a script, those that decide single rows with their number."""
+    return ", ".join(
+        f"{quirk}: {row.flags[quirk]}" if quirk in row.flags else quirk
+        for quirk in describe(row.readout)["quirks"]
+    )
 
 
 def _own_figure(own: Mapping[str, Fraction | None], name: str) -> str:

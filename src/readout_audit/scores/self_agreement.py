@@ -4,8 +4,8 @@ The splits of POPE share their positives word for word, so a deterministic run m
 alike in each. Where it does not, the splits were not asked by the same setup, whatever else was held fixed.
 This can show that a run was not one deterministic run; it cannot show that it was. It says nothing about why.
 
-Questions are matched by (image, object). Where the wording differs, as between releases and where one of them
-is misspelt, different answers are no contradiction; these stand apart.
+Questions are matched by (image, object), and by (image, text) where no object can be told. Where the wording differs,
+as between releases and where one of them is misspelt, different answers are no contradiction; these stand apart.
 """
 
 from collections import Counter
@@ -47,7 +47,7 @@ AGREEMENT = pa.schema(
 
 DISAGREEMENTS = pa.schema(
     [
-        pa.field(name, pa.string(), nullable=False)
+        pa.field(name, pa.string(), nullable=name == "object")
         for name in (
             *("first", "second", "readout", "label", "wording", "image", "object"),
             *("question_id_first", "question_id_second", "question_first", "question_second"),
@@ -80,7 +80,7 @@ def splits_as_sides(decisions: Decisions) -> list[tuple[Side, Side]]:
     Raises:
         AuditError: the source does not know which question a row is.
     """
-    for name in ("image", "object", "question"):
+    for name in ("image", "question"):
         if decisions.identity[name].null_count:
             raise AuditError(
                 f"{'/'.join(decisions.cell.values())}: {name} is not known for every row, so questions "
@@ -93,7 +93,7 @@ def splits_as_sides(decisions: Decisions) -> list[tuple[Side, Side]]:
 def match(first: Side, second: Side) -> list[Match]:
     """Return the questions that both sides ask, in the first side's order.
 
-    An (image, object) that one side asks about twice is left out: it has no single answer to compare.
+    What one side asks about twice is left out: it has no single answer to compare.
     """
     here, there = _asked(first), _asked(second)
     matches = []
@@ -108,11 +108,15 @@ def match(first: Side, second: Side) -> list[Match]:
 
 
 def _asked(side: Side) -> dict[tuple[str, str], tuple[int, str]]:
-    """Return (image, object) -> (row, question) of what a side asks about once."""
+    """Return (image, object or else text) -> (row, question) of what a side asks about once."""
     identity = side.decisions.identity.take(side.rows)
-    keys = list(zip(identity["image"].to_pylist(), identity["object"].to_pylist(), strict=True))
+    images, objects, questions = (identity[name].to_pylist() for name in ("image", "object", "question"))
+    keys = [
+        (image, question if thing is None else thing)
+        for image, thing, question in zip(images, objects, questions, strict=True)
+    ]
     times = Counter(keys)
-    rows = zip(keys, side.rows.tolist(), identity["question"].to_pylist(), strict=True)
+    rows = zip(keys, side.rows.tolist(), questions, strict=True)
     return {key: (row, question) for key, row, question in rows if times[key] == 1}
 
 

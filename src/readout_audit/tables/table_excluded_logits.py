@@ -44,7 +44,7 @@ def build(inputs: RunTables) -> Table:
             "Outcomes are those of the emitted-token readout in the main records. rank: 1 is the largest logit "
             "of the vocabulary. probability: share of the full softmax.",
             "sign: yes where the excluded yes logit is above the excluded no logit. Correlation: Pearson's, with "
-            "the gap of the readout; interval over images.",
+            "the gap of the readout; interval over images. AUC: of all answers; one outcome has one label.",
         ),
     )
 
@@ -73,7 +73,7 @@ def _row(outcome: str, found: Mapping[tuple[str, str], Mapping[Any, Any]]) -> tu
         known(pair["pearson"]),
         ends(pair, "pearson"),
         *hits,
-        known(pair["label_auc"]),
+        known(pair["label_auc"]) if outcome == "all" else number(pair["label_auc"]),
     ]
     return tuple(cells)
 

@@ -282,6 +282,9 @@ def test_excluded_rows(run):
     assert every["yes − no: sign is the label"] == Fraction(hits, every["n"])
     # Among true answers, label and answer are one.
     assert rows[1]["yes − no: sign is the label"] == rows[1]["yes − no: sign is the answer"]
+    # One outcome has one label, so nothing to tell apart.
+    assert isinstance(every["yes − no: AUC for the label"], Fraction)
+    assert [row["yes − no: AUC for the label"] for row in rows[1:]] == [None] * 4
 
 
 def test_p_values_keep_three_digits():

@@ -98,7 +98,7 @@ def test_other_spelling_is_another_release(tmp_path):
     }
     questions = write_release(tmp_path / "old", old)
     text = refusal(vcd(tmp_path)[:1], questions)
-    assert "nor are those of 1 of the 12 rows" in text
+    assert "(1 of the 12 rows)" in text
     assert "spelling imange/image alone, so another release was asked" in text
 
 
@@ -151,7 +151,7 @@ def test_ids_alone_of_the_wrong_number_or_with_other_labels(tmp_path, toy):
     document["results"][3]["label"] = "yes"
     path.write_text(json.dumps(document))
     text = refusal([path], toy, ids_of="toy")
-    assert "element 4: its label is not that of toy" in text and "1 of 12 rows" in text
+    assert "element 4: its label is not that of toy" in text and "1 of the 12 rows" in text
 
 
 def test_labels_of_another_set(tmp_path, toy):

@@ -59,6 +59,12 @@ def test_csv_and_json_hold_the_same_numbers(audit, tmp_path):
         )
 
 
+def test_quirks_of_no_single_row_stand_beside_the_figures_of_their_script(audit):
+    page = as_html(audit)
+    assert ">unmatched_dropped, yes_ratio_from_labels<" in page
+    assert ">default_yes: 2, pairing<" in page and ">unknown_two_ways<" in page
+
+
 def test_json_names_release_pairing_prompts_and_rules(tmp_path):
     found = as_json(run(llava(tmp_path), write_release(tmp_path / "toy")))
     assert found["release"] == "toy" and found["labels"] == {"pope": 36}
@@ -232,7 +238,7 @@ def test_may_2023_answers_are_never_scored_against_the_current_release(pope, tmp
         {"question_id": r["question_id"], "prompt": r["text"], "text": r["label"].capitalize()} for r in old
     ]
     path = write_lines(tmp_path / "a.jsonl", rows)
-    with pytest.raises(AuditError, match=r"2910 rows; they differ in the spelling imange/image alone"):
+    with pytest.raises(AuditError, match=r"2910 rows\); they differ in the spelling imange/image alone"):
         run([path], pope / "coco-2023-11")
     audit = run([path], [pope / "coco-2023-05", pope / "coco-2023-11"])  # both given: the right one is found
     assert audit.release == "coco-2023-05"

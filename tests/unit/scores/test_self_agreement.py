@@ -99,6 +99,19 @@ def test_an_object_asked_twice_in_one_split_is_left_out(tmp_path):
     assert counts["s", "t", "r", "yes", "same"] == (0, 0, 0, 0)
 
 
+def test_a_question_about_no_known_object_is_matched_by_its_text(tmp_path):
+    red, blue = "Do you see anything red?", "Do you see anything blue?"
+    rows = [
+        question("s", 1, "", red, "yes") | {"object": None},
+        question("s", 2, "", blue, "yes") | {"object": None},
+        question("t", 1, "", red, "no") | {"object": None},
+        question("t", 2, "cat", "Is there a cat in the image?", "yes"),
+    ]
+    counts, listed, _ = compared(tmp_path, write_decisions(tmp_path / "d.parquet", rows))
+    assert counts["s", "t", "r", "yes", "same"] == (1, 1, 1, 0)
+    assert [(r["object"], r["question_first"]) for r in listed] == [(None, red)]
+
+
 def test_printed_counts_cannot_be_compared(table_7, tmp_path):
     with pytest.raises(AuditError, match="image is not known for every row"):
         compared(tmp_path, table_7)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from readout_audit.config.checks.known import DATASETS, Config, Known, unknown
-from readout_audit.config.plan import Plan, missing_records
+from readout_audit.config.given import missing_files, unanswered
+from readout_audit.config.plan import Plan
 
 DIAGNOSED_READOUT = "legacy_8tok"
 """The readout whose set maxima the authors' diagnostic file holds."""
@@ -35,12 +36,15 @@ def check_source(config: Config, known: Known) -> Iterator[str]:
         )
         return
     if source == "files":
-        missing = missing_records(Plan(config))
+        plan = Plan(config)
+        missing = missing_files(plan)
         if missing:
             yield (
                 f"records_folder is {folder!r}, where {missing[0].relative_to(folder)} is missing (files missing in "
                 f"all: {len(missing)}); add them, or ask for fewer datasets, models, precisions or templates."
             )
+            return
+        yield from unanswered(plan)
     if source in ("published", "counts"):
         yield from _check_printed(config, known, source)
 
