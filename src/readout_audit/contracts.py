@@ -9,6 +9,9 @@ import pyarrow as pa
 YES, NO, UNPARSED, INVALID = "yes", "no", "unparsed", "invalid"
 """The four decisions. Invalid: the model gave nothing that can be read (non-finite logits, no image)."""
 
+OK = "ok"
+"""Status of a row that has an answer; of one that has none it is `INVALID`."""
+
 LABELS = (YES, NO)
 DECISIONS = (YES, NO, UNPARSED, INVALID)
 

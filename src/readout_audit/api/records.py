@@ -17,10 +17,10 @@ import pyarrow as pa
 from readout_audit.api.asking import Answered
 from readout_audit.api.pictures import HOW_SENT
 from readout_audit.api.settings import ApiSettings
-from readout_audit.api.vocabulary import FORMS, Token, Vocabulary, build, tokens_of
-from readout_audit.contracts import RECORDS
+from readout_audit.api.vocabulary import Token, Vocabulary, build, tokens_of
+from readout_audit.contracts import INVALID, OK, RECORDS
+from readout_audit.tokens.forms import FORMS
 
-OK, INVALID = "ok", "invalid"
 SCHEMA = 1
 """Version of the record file's layout, as in inference/description.py."""
 UNLISTED = "null in candidate_logits: not listed by the server, at most the last of top_logits"

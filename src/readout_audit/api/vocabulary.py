@@ -16,11 +16,9 @@ from typing import NamedTuple
 
 from readout_audit.api.reply import Mark, Piece
 from readout_audit.readouts.first_token import surface
+from readout_audit.tokens.forms import CAPITALS, FORMS
 from readout_audit.tokens.surface import BYTE_LEVEL_SPACE, SENTENCEPIECE_SPACE
 
-FORMS = {"yes": ("yes", "Yes", " yes", " Yes"), "no": ("no", "No", " no", " No")}
-"""The forms of Listing 1."""
-CAPITALS = {"yes": ("YES", " YES"), "no": ("NO", " NO")}
 ALWAYS = tuple(form for answer in FORMS for form in (*FORMS[answer], *CAPITALS[answer]))
 """Forms that have an id whether a server ever listed them or not; their places are their ids."""
 

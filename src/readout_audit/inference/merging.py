@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from readout_audit.contracts import QUESTIONS
+from readout_audit.contracts import OK, QUESTIONS
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_json, read_table, table_metadata, write_json, write_table
 from readout_audit.inference.questions import distinct_questions
@@ -31,7 +31,7 @@ def merge(shards: Sequence[Path], questions: Path, output: Path, schema: pa.Sche
     check_complete(joined["uid"].to_pylist(), uids, output)
     places = {uid: place for place, uid in enumerate(joined["uid"].to_pylist())}
     ordered = joined.take(pa.array([places[uid] for uid in uids], pa.int64()))
-    valid = ordered["status"].to_pylist().count("ok")
+    valid = ordered["status"].to_pylist().count(OK)
     counts = {"n_ok": valid, "n_invalid": len(ordered) - valid}
     write_table(output, ordered, schema, {**described, **counts})
     write_json(output.with_suffix(".manifest.json"), joined_manifest(shards))

@@ -7,11 +7,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from readout_audit.contracts import RECORDS
+from readout_audit.contracts import INVALID, OK, RECORDS
 from readout_audit.inference.base import Answer, Question
 from readout_audit.models.base import VisionLanguageModel
 
-OK, INVALID = "ok", "invalid"
 TOP = 20
 """How many of the largest logits a row keeps."""
 

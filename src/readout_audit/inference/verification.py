@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from readout_audit.contracts import OK
 from readout_audit.errors import AuditError
 from readout_audit.inference.base import Answer, Engine, ImageJob, Question
 from readout_audit.inference.images import decode, load_file
-from readout_audit.inference.records import OK, Row
+from readout_audit.inference.records import Row
 from readout_audit.inference.sequential import Sequential
 from readout_audit.models.base import VisionLanguageModel
 from readout_audit.models.precision import compute_dtype, dtype_name

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from readout_audit.contracts import RECORDS
+from readout_audit.contracts import INVALID, RECORDS
 from readout_audit.fileio import read_table
 from readout_audit.report.grid import Column, Grid, grid, numbers, texts
 from readout_audit.report.inputs import CellKey, RunData, short_names
@@ -37,7 +37,7 @@ def unanswered(data: RunData, cell: CellKey) -> Unanswered | None:
     if path is None:
         return None
     rows = read_table(path, RECORDS, "the record file").select(["image", "status", "reason"]).to_pylist()
-    invalid = ((row["image"], row["reason"]) for row in rows if row["status"] == "invalid")
+    invalid = ((row["image"], row["reason"]) for row in rows if row["status"] == INVALID)
     return Unanswered(len(rows), Counter(invalid))
 
 

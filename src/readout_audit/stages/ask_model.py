@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from readout_audit.contracts import QUESTIONS, RECORDS
+from readout_audit.contracts import INVALID, QUESTIONS, RECORDS
 from readout_audit.errors import AuditError
 from readout_audit.fileio import read_json, read_table, write_json, write_table
 from readout_audit.inference import registry as engines
@@ -30,7 +30,7 @@ from readout_audit.inference.estimate import estimate_memory, job_lines, measure
 from readout_audit.inference.parts import PartsStore
 from readout_audit.inference.progress import AskingProgress, peak_memory
 from readout_audit.inference.questions import distinct_questions, in_order, shard_of
-from readout_audit.inference.records import INVALID, Row, table
+from readout_audit.inference.records import Row, table
 from readout_audit.inference.sequential import Sequential
 from readout_audit.inference.settings import Settings
 from readout_audit.inference.verification import check_engine

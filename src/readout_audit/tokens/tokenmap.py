@@ -13,6 +13,7 @@ from typing import Any
 
 from readout_audit.errors import AuditError
 from readout_audit.models.templates import CLEAN, PROBE_QUESTION, Template, render
+from readout_audit.tokens.forms import CAPITALS, FORMS
 from readout_audit.tokens.loading import load_tokenizer, tokenizer_hashes
 from readout_audit.tokens.surface import (
     BYTE_LEVEL_SPACE,
@@ -26,11 +27,6 @@ LOGGER = logging.getLogger(__name__)
 
 TokenSets = dict[str, list[int]]
 """{"yes": sorted ids, "no": sorted ids}."""
-
-FORMS = {"yes": ("yes", "Yes", " yes", " Yes"), "no": ("no", "No", " no", " No")}
-"""The forms of Listing 1."""
-
-CAPITALS = {"yes": ("YES", " YES"), "no": ("NO", " NO")}
 
 
 def build(model: str, folder: Path, templates: Mapping[str, Template]) -> dict[str, Any]:

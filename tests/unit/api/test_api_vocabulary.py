@@ -5,7 +5,8 @@ import random
 import pytest
 
 from readout_audit.api.reply import Mark, Piece
-from readout_audit.api.vocabulary import ALWAYS, FORMS, Token, build, spaced, tokens_of
+from readout_audit.api.vocabulary import ALWAYS, Token, build, spaced, tokens_of
+from readout_audit.tokens.forms import FORMS
 
 
 def marks(*texts: str) -> tuple[Mark, ...]:
