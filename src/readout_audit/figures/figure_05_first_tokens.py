@@ -13,13 +13,15 @@ from readout_audit.tables.first_tokens import FirstTokens, first_tokens
 from readout_audit.tables.inputs import RunTables
 
 OTHERS = "any other token"
-AXIS = "Across: answers that begin with the token (log scale from 1; left of the dashes: none)."
+AXIS = "answers that begin with the token (log scale from 1; left of the dashes: none)"
+MOST_OTHERS = 4
+"""Emitted tokens outside both readouts that have bars of their own."""
 _BAR = 0.8
 """Height of a form's bars together, of the 1 between two forms."""
 
 
 def draw(inputs: RunTables) -> Figure:
-    """Draw one panel per cell: a form is a group of bars, a split a bar; forms that began no answer are listed."""
+    """Draw one panel per cell: a token is a group of bars, a split a bar; forms that began no answer are listed."""
     cells = [tokens for tokens in first_tokens(inputs) if tokens.counts]
     if not cells:
         figure = style.new_figure(style.WIDTH, 1.0)
@@ -28,20 +30,20 @@ def draw(inputs: RunTables) -> Figure:
         )
     splits = [split for split in inputs.options.splits if any(split in one.counts for one in cells)]
     heights = [len(written(one)) + 1 for one in cells]
-    height = 1.0 + sum(max(0.3, 0.135 * len(splits)) * rows + 0.7 for rows in heights)
+    height = 1.0 + sum(max(0.3, 0.135 * len(splits)) * rows + 0.8 for rows in heights)
     figure = style.new_figure(style.WIDTH, height)
     panels = figure.subplots(len(cells), 1, squeeze=False, height_ratios=heights)
     for (axes,), tokens in zip(panels, cells, strict=True):
         _draw_panel(axes, tokens, splits)
         axes.set_title(cell_title(tokens.cell, [one.cell for one in cells]))
     _legend(figure, cells, splits)
-    figure.supxlabel(f"{AXIS}\n{style.PIECES}", fontsize=7, color=style.GREY)
+    figure.supxlabel(style.PIECES, fontsize=7, color=style.GREY)
     return figure
 
 
 def written(tokens: FirstTokens) -> list[int]:
-    """Return the forms that began an answer on any split."""
-    return [token for token in tokens.sides if tokens.total[token]]
+    """Return the tokens that have bars: the forms that began an answer, then the most frequent others."""
+    return [token for token in tokens.sides if tokens.total[token]] + tokens.others[:MOST_OTHERS]
 
 
 def silent(tokens: FirstTokens) -> str:
@@ -74,7 +76,7 @@ def _draw_panel(axes: Axes, tokens: FirstTokens, splits: list[str]) -> None:
             continue
         counter = tokens.counts[split]
         counts = [counter[token] for token in forms]
-        counts.append(sum(counter[token] for token in tokens.others))
+        counts.append(sum(counter[token] for token in tokens.others[MOST_OTHERS:]))
         largest = max(largest, *counts)
         look = style.mark(index)
         at = [row - _BAR / 2 + thick * (index + 0.5) for row in range(len(names))]
@@ -90,7 +92,7 @@ def _draw_panel(axes: Axes, tokens: FirstTokens, splits: list[str]) -> None:
         for y, count in zip(at, counts, strict=True):
             axes.text(place(count) + 0.04, y, style.thousands(count), va="center", fontsize=6.5)
     _draw_axes(axes, names, largest)
-    axes.set_xlabel(silent(tokens), fontsize=7, color=style.GREY)
+    axes.set_xlabel("\n".join(filter(None, (AXIS, silent(tokens)))), fontsize=7)
 
 
 def _draw_axes(axes: Axes, names: list[str], largest: int) -> None:

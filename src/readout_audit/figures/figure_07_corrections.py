@@ -75,7 +75,7 @@ def _draw_cell(row: SubFigure, one: Panels, splits: Sequence[str], hardest: str)
     """Draw one cell's panels; all splits share the order of the hardest."""
     axes = row.subplots(2, len(splits), squeeze=False, height_ratios=(1.35, 1.0))
     points = {split: points_of(rows) for split, rows in one.by_split.items()}
-    order = _order(points.get(hardest) or next(iter(points.values()), []))
+    order = ordered(points.get(hardest) or next(iter(points.values()), []))
     for place, split in enumerate(splits):
         of_split = {point.key: point for point in points.get(split, [])}
         _draw_scores(axes[0][place], of_split, order, first=place == 0)
@@ -115,7 +115,7 @@ def _float(value: Any) -> float | None:
     return None if value is None or value != value else float(value)
 
 
-def _order(points: Sequence[Point]) -> list[Point]:
+def ordered(points: Sequence[Point]) -> list[Point]:
     """Return the corrections from the largest F1 to the smallest."""
     return sorted(points, key=lambda point: -1.0 if point.f1 is None else point.f1, reverse=True)
 
@@ -175,12 +175,14 @@ def _draw_plane(
             point.recall or 0.0, point.precision or 0.0, marker=look.marker, color=look.colour, markersize=4
         )
     if xs:
-        _frame(axes, xs, ys)
-        _number(axes, [(place, p.recall or 0.0, p.precision or 0.0) for place, p in shown], (xs[-1], ys[-1]))
+        frame_plane(axes, xs, ys)
+        number_points(
+            axes, [(place, p.recall or 0.0, p.precision or 0.0) for place, p in shown], (xs[-1], ys[-1])
+        )
     axes.set_xlabel("recall")
 
 
-def _number(axes: Axes, shown: Sequence[tuple[int, float, float]], start: tuple[float, float]) -> None:
+def number_points(axes: Axes, shown: Sequence[tuple[int, float, float]], start: tuple[float, float]) -> None:
     """Write each point's number beside it where there is room, a line leading to one that had to move away."""
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
 
@@ -225,7 +227,7 @@ def free_place(at: tuple[float, float], taken: Sequence[tuple[float, float]]) ->
     return 8.0, 0.0
 
 
-def _frame(axes: Axes, xs: Sequence[float], ys: Sequence[float]) -> None:
+def frame_plane(axes: Axes, xs: Sequence[float], ys: Sequence[float]) -> None:
     """Set the limits around the points and draw the curves of equal F1 that cross them."""
     margins = [0.12 * max(max(values) - min(values), 0.02) for values in (xs, ys)]
     # A rate ends at 1; a little more lets the mark of a rate of 1 stand whole.

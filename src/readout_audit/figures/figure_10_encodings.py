@@ -12,8 +12,10 @@ from readout_audit.tables.inputs import RunTables
 from readout_audit.tables.table_10_encodings import printed_encodings, printed_vocabulary
 from readout_audit.tables.vocabulary import FORMS, FROM_PAPER, FROM_VOCABULARY
 
-CAPTION = f"Solid: the form is one token. Dashed: several tokens. Heavy frame: the one-token rule keeps the id.\n{style.PIECES}"
-LOOKED_UP_CAPTION = "\nLooked up as pieces: ids of the vocabulary's own pieces. Encoding a text may give others; none is framed."
+CAPTION = (
+    "Solid: the form is one token. Dashed: several tokens. Heavy frame: the one-token rule keeps the id."
+)
+LOOKED_UP_CAPTION = "Looked up as pieces: ids of the vocabulary's own pieces. Encoding a text may give others; none is framed."
 LOOKED_UP = f"{FROM_PAPER}, looked up as pieces"
 """Table 5 names each piece's id in the vocabulary, which is not what encoding its text gives."""
 
@@ -42,8 +44,12 @@ def draw(inputs: RunTables) -> Figure:
         axes = figure.add_subplot(spec[index // 2, start : start + 2])
         _draw_panel(axes, encoding)
         axes.set_axis_off()
-    looked_up = any(encoding.source == LOOKED_UP for encoding in found)
-    figure.supxlabel(f"{CAPTION}{LOOKED_UP_CAPTION if looked_up else ''}", fontsize=7, color=style.GREY)
+    said = [CAPTION]
+    if any(encoding.pieces for encoding in found):
+        said.append(style.PIECES)
+    if any(encoding.source == LOOKED_UP for encoding in found):
+        said.append(LOOKED_UP_CAPTION)
+    figure.supxlabel("\n".join(said), fontsize=7, color=style.GREY)
     return figure
 
 

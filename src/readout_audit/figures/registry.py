@@ -22,6 +22,7 @@ FIGURES: dict[str, Entry] = {
     "figure_05_first_tokens": Entry(f"{_HERE}.figure_05_first_tokens", ("decisions", "claims")),
     "figure_06_samples": Entry(f"{_HERE}.figure_06_samples", ("decisions", "images")),
     "figure_07_corrections": Entry(f"{_HERE}.figure_07_corrections", ("corrections",)),
+    "figure_07_published": Entry(f"{_HERE}.figure_07_published", ("claims",)),
     "figure_08_attention": Entry(f"{_HERE}.figure_08_attention", ("probe",)),
     "figure_09_logit_gap": Entry(f"{_HERE}.figure_09_logit_gap", ("probe",)),
     "figure_10_encodings": Entry(f"{_HERE}.figure_10_encodings", ("tokens", "claims")),

@@ -22,6 +22,7 @@ CAPTIONS = {
     "figure_05_first_tokens": "How often each spelling of yes and no was the first token of an answer.",
     "figure_06_samples": "Two questions for each outcome, with pictures where they are at hand.",
     "figure_07_corrections": "F1 of every correction beside the uncorrected readout, and what it trades between P and R.",
+    "figure_07_published": "The paper's own Table 8, in order and as P and R; hollow: no confusion matrix gives the row.",
     "figure_08_attention": "Attention from the last prompt token to the image, right answers beside wrong ones.",
     "figure_09_logit_gap": "How far apart the yes and no logits are, by outcome.",
     "figure_10_encodings": "From spellings of yes and no to token ids, one vocabulary beside another.",

@@ -1,10 +1,10 @@
 """What a correction could gain: its best strength in hindsight, and one chosen on other images."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from readout_audit.corrections.registry import correction
-from readout_audit.corrections.schema import CROSS_FITTED, HINDSIGHT, OK
+from readout_audit.corrections.schema import CROSS_FITTED, FIXED, HINDSIGHT, OK
 from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Table, n_text, text_column
 from readout_audit.tables.inputs import RunTables
 from readout_audit.tables.measured import LEADING, blocks, ends
@@ -15,6 +15,7 @@ def build(inputs: RunTables) -> Table:
     """Return both choices of every correction whose strength can be chosen, on every split."""
     rows: list[tuple[Cell, ...]] = []
     sizes: list[int] = []
+    one_strength: dict[str, None] = {}
     for block in blocks(inputs, "corrections"):
         chosen = {(row["method"], row["choice"]): row for row in block.rows}
         for method in dict.fromkeys(row["method"] for row in block.rows):
@@ -23,6 +24,8 @@ def build(inputs: RunTables) -> Table:
                 continue
             hindsight, fitted = (chosen.get((method, choice)) for choice in (HINDSIGHT, CROSS_FITTED))
             sizes += [int(hindsight["n"])] if hindsight is not None else []
+            if hindsight is None and (method, FIXED) in chosen and chosen[method, FIXED]["status"] == OK:
+                one_strength[about.title] = None
             cells = (*_hindsight(hindsight), *_fitted(fitted))
             rows.append((*block.leading, about.title, about.family, *cells))
     return Table(
@@ -46,8 +49,20 @@ def build(inputs: RunTables) -> Table:
             "and its interval does not show that a correction helps.",
             "Cross-fitted: each fold of images gets the strength that is best on the other folds.",
             "Intervals: of ΔF1, images resampled, at 95% and at 1 − 0.05 / the number of corrections.",
+            *_without_choice(rows, list(one_strength)),
         ),
     )
+
+
+def _without_choice(rows: Sequence[tuple[Cell, ...]], one_strength: Sequence[str]) -> Iterator[str]:
+    """Say where there was nothing to choose from."""
+    if not rows:
+        yield "No row: no correction whose strength can be chosen was applied in this run."
+    if one_strength:
+        yield (
+            f"{'; '.join(one_strength)}: the source holds answers at given strengths and no logits to apply others to, so "
+            "no strength could be chosen."
+        )
 
 
 def _columns(group: str) -> tuple[Column, ...]:

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from corrections.made import (
@@ -19,8 +20,8 @@ from corrections.run_files import OPTIONS, empty_run, make_run, run_tables
 from readout_audit.contracts import SCORES
 from readout_audit.corrections.registry import CORRECTIONS as METHODS
 from readout_audit.corrections.registry import correction
-from readout_audit.corrections.schema import CORRECTIONS
-from readout_audit.fileio import write_table
+from readout_audit.corrections.schema import CORRECTIONS, FIXED
+from readout_audit.fileio import read_table, write_table
 from readout_audit.probe.schema import GROUPS
 from readout_audit.scores.confusion import Confusion
 from readout_audit.stages import probe
@@ -48,6 +49,21 @@ def records(table):
     """Rows as dictionaries of heading -> cell."""
     headings = [column.heading for column in table.columns]
     return [dict(zip(headings, row, strict=True)) for row in table.rows]
+
+
+def test_answers_at_given_strengths_alone_say_why_no_strength_was_chosen(run, tmp_path):
+    """As the authors' files hold them: one strength each, and no logits to apply another to."""
+    every = read_table(run.sources.corrections[0], CORRECTIONS, "the corrections")
+    path = tmp_path / "fixed.parquet"
+    write_table(path, every.filter(pc.equal(every["choice"], FIXED)), CORRECTIONS)
+    table = registry.get("table_best_beta")(RunTables(Sources(corrections=(path,)), run.options))
+    assert {row["best in hindsight: F1"] for row in records(table)} == {"not_available"}
+    (why,) = (note for note in table.notes if "no strength could be chosen" in note)
+    assert "entropy" in why
+    write_table(path, CORRECTIONS.empty_table(), CORRECTIONS)
+    empty = registry.get("table_best_beta")(RunTables(Sources(corrections=(path,)), run.options))
+    assert empty.rows == ()
+    assert any(note.startswith("No row: no correction") for note in empty.notes)
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -28,8 +28,10 @@ from tables.paper_run import (
 from readout_audit.errors import AuditError
 from readout_audit.figures import registry, style
 from readout_audit.figures.common import cell_title
+from readout_audit.figures.figure_01_decision_path import MOST_CELLS
 from readout_audit.figures.figure_05_first_tokens import place
 from readout_audit.figures.figure_06_samples import read_picture
+from readout_audit.figures.figure_07_published import IMPOSSIBLE, published_points
 from readout_audit.figures.running import running_rate
 from readout_audit.stages import draw_figures
 from readout_audit.tables.common import hardest_split
@@ -117,7 +119,8 @@ def test_figure_5_writes_every_count(tmp_path):
         "▁No (1939)",
         "any other token",
     ]
-    silent = axes.get_xlabel()
+    axis, silent = axes.get_xlabel().split("\n", 1)
+    assert axis.startswith("answers that begin with the token (log scale")
     assert silent.startswith("No answer began with ")
     assert silent.count("(") == 6  # the other six of eight ids
 
@@ -330,3 +333,70 @@ def test_labels_are_spread_within_their_ends(values, placed):
 
 def test_too_many_labels_share_the_room_evenly():
     assert style.spread([0.5] * 3, gap=0.9, low=0, high=1) == pytest.approx([0, 0.5, 1])
+
+
+def test_figure_7_as_published_tells_which_rows_no_matrix_gives(root):
+    run = run_of(claims=root / "resources/paper/numbers.csv")
+    points = {point.label: point for point in published_points(run)}
+    impossible = {label for label, point in points.items() if point.family == IMPOSSIBLE}
+    assert len(points) == 10
+    assert impossible == {
+        *(
+            "CLIP-L/14-336 certainty",
+            "magnitude",
+            "CLS similarity",
+            "object-noun CLIP",
+            "uniform",
+            "VCD noise",
+        )
+    }
+    assert (points["no correction"].f1, points["CLIP-B/32 certainty, β 1.0"].precision) == (0.8221, 0.9072)
+    shown = texts(drawn("figure_07_published", run))
+    # The largest F1 of a correction comes first, with its printed digits.
+    assert "CLIP-B/32 certainty, β 1.0  1" in shown
+    assert "0.8171" in shown
+    assert any("claims: false" in text for text in texts(drawn("figure_07_published", run_of())))
+
+
+def run_of_models(tmp_path, count):
+    """The published decisions as those of several models."""
+    models = [LLAVA._replace(model=f"model-{number}", source="published") for number in range(count)]
+    rows = {one: decision_rows(one, SMALL, tokens=(3869, 7), order_known=True) for one in models}
+    paths = []
+    for one, made in rows.items():
+        (tmp_path / one.model).mkdir()
+        paths.append(write_decisions(tmp_path / one.model, made, one))
+    return run_of(decisions=tuple(paths))
+
+
+def test_figure_1_shows_further_cells_two_in_a_row_and_names_what_neither_reads(tmp_path):
+    figure = drawn("figure_01_decision_path", run_of_models(tmp_path, 4))
+    figure.canvas.draw()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [f"model-{number}" for number in range(4)]
+    left = [round(axes.get_position().x0, 2) for axes in figure.axes]
+    assert left[0] == left[1] == left[3] < left[2]
+    shown = texts(figure)
+    assert any(text.startswith("every other id: not recorded (7)\n") for text in shown)
+    assert sum("legacy_8tok reads" in text for text in shown) == 3
+    assert figure.get_size_inches()[1] < 9
+
+
+def test_figure_1_is_never_taller_than_a_page_and_says_what_it_leaves_out(tmp_path):
+    figure = drawn("figure_01_decision_path", run_of_models(tmp_path, MOST_CELLS + 2))
+    assert len(figure.axes) == MOST_CELLS
+    assert any("2 more are left out here; Table 1 has them all." in text for text in texts(figure))
+
+
+def test_matrices_of_many_models_stand_two_models_to_a_row(tmp_path):
+    models = [LLAVA._replace(model=f"model-{number}") for number in range(5)]
+    rows = [row for one in models for row in paper_scores(one)]
+    figure = drawn("figure_02_confusion", run_of(scores=write_scores(tmp_path, rows)))
+    shape = figure.axes[0].get_subplotspec().get_gridspec().get_geometry()
+    assert shape == (3, 4)
+    assert sum(axes.axison for axes in figure.axes) == 10
+
+
+def test_figure_5_draws_the_tokens_that_neither_readout_reads(tmp_path):
+    (axes,) = drawn("figure_05_first_tokens", run_of_models(tmp_path, 1)).axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels[-2:] == ["not recorded (7)", "any other token"]
