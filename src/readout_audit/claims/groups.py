@@ -53,8 +53,13 @@ def fitting(members: Sequence[Number]) -> Consistency | None:
     values = _metrics(members)
     if not values:
         return None
-    subset = next((key for key in PER_LABEL if key and members[0].quantity.startswith(f"{key}:")), "")
-    return fitting_matrices(PER_LABEL[subset], PER_LABEL[subset], values, limit=_EVERY_MATRIX)
+    per_label = PER_LABEL[subset_of(members)]
+    return fitting_matrices(per_label, per_label, values, limit=_EVERY_MATRIX)
+
+
+def subset_of(members: Sequence[Number]) -> str:
+    """Return the part of a split that a row is about, a key of `PER_LABEL`."""
+    return next((key for key in PER_LABEL if key and members[0].quantity.startswith(f"{key}:")), "")
 
 
 def _row(members: Sequence[Number], groups: Groups) -> str | None:

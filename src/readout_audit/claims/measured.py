@@ -10,15 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from readout_audit.claims.evidence import ALL, PAIR, CellKey, Evidence, GapValue
-from readout_audit.claims.finding import Finding, Missing, NearTies
+from readout_audit.claims.finding import Finding, Missing, NearTies, as_printed
 from readout_audit.claims.noise import metric_range, near_rows, near_ties
 from readout_audit.claims.numbers import Number
 from readout_audit.contracts import NO, YES
+from readout_audit.exact import printed
 from readout_audit.fileio import table_metadata
 from readout_audit.scores.confusion import Confusion
 
 NOT_RUN = "not_run"
 MISSPELT = "imange"
+
+LATER = 1000
+"""Questions after which a running rate is told once more, to see whether it had settled."""
 
 
 def _metric(name: str) -> Callable[[Confusion], Fraction | None]:
@@ -224,7 +228,7 @@ def _per_image(table: pa.Table) -> str:
     counts = Counter(images.values()).values()
     return (
         f"{table.num_rows:,} rows are {len(images):,} distinct (picture, question) pairs, {min(counts)} to "
-        f"{max(counts)} per picture."
+        f"{max(counts)} per picture, {printed(Fraction(len(images), len(counts)), 1)} on average."
     )
 
 
@@ -242,9 +246,12 @@ def running_rate(number: Number, evidence: Evidence) -> Finding | Missing:
     if isinstance(rows, Missing):
         return rows
     cell, decisions = rows
-    first = list(decisions.values())[: int(number.quantity)]
-    note = f"over the first {len(first)} questions in the source's order."
-    return Finding(Fraction(first.count(YES), len(first)), cell.text, note)
+    answers = list(decisions.values())
+    first, later = (answers[:n] for n in (int(number.quantity), LATER))
+    note = f"over the first {len(first)} questions in the source's order"
+    if len(later) == LATER:
+        note += f"; {as_printed(Fraction(later.count(YES), LATER), number)} over the first {LATER:,}"
+    return Finding(Fraction(first.count(YES), len(first)), cell.text, f"{note}.")
 
 
 def running_f1(number: Number, evidence: Evidence) -> Finding | Missing:

@@ -145,6 +145,17 @@ def _closest(evidence: Evidence) -> Finding:
     return _derived(max(scores, key=lambda name: scores[name]))
 
 
+def _corrections_with_a_row(evidence: Evidence) -> Finding:
+    """Count the corrections that have a row in Table 8, each once however many strengths it stands there with."""
+    rows = _table_8(evidence, "f1")
+    distinct = {name.partition("_beta_")[0] for name in rows}
+    note = (
+        f"Table 8 has {len(rows)} rows of {len(distinct)} corrections: CLIP-B/32 certainty stands there with two strengths, "
+        "and the generation midpoint, which the appendix lists, has no row."
+    )
+    return _derived(Fraction(len(distinct)), note)
+
+
 def _closest_gap(evidence: Evidence) -> Finding:
     """Return the distance of the largest printed F1 from the baseline's."""
     return _derived(_value(evidence, "t8.baseline.f1") - max(_table_8(evidence, "f1").values()))
@@ -158,7 +169,8 @@ def _points(
     def change(evidence: Evidence) -> Finding:
         baseline = _value(evidence, f"t8.baseline.{metric}")
         changes = [100 * sign * (value - baseline) for value in _table_8(evidence, metric).values()]
-        return _derived(pick(changes), "over the nine rows of Table 8 as printed.")
+        ends = " to ".join(f"{float(end):.2f}" for end in (min(changes), max(changes)))
+        return _derived(pick(changes), f"over the {len(changes)} rows of Table 8 as printed: {ends} points.")
 
     return change
 
@@ -337,6 +349,7 @@ STATEMENTS: dict[str, Callable[[Evidence], Finding]] = {
     "dynamic_max": _dynamic(max),
     "secondary_instructblip": _second_run,
     "qwen_yes_answers": _qwen_yes_answers,
+    "t8_corrections": _corrections_with_a_row,
     "t8_beating": _beating,
     "t8_closest": _closest,
     "t8_closest_gap": _closest_gap,

@@ -51,6 +51,7 @@ TABLES: dict[str, Entry] = {
     "table_13_confusion": Entry(f"{_HERE}.table_13_confusion", ("scores",)),
     "table_best_beta": Entry(f"{_HERE}.table_best_beta", ("corrections",)),
     "table_correctness": Entry(f"{_HERE}.table_correctness", ("correctness",)),
+    "table_printed_matrices": Entry(f"{_HERE}.table_printed_matrices", ("claims",), paper_only=True),
     "table_probe_comparisons": Entry(f"{_HERE}.table_probe_comparisons", ("probe_comparisons",)),
     "table_probe_passes": Entry(f"{_HERE}.table_probe_passes", ("probe",)),
     "table_excluded_logits": Entry(f"{_HERE}.table_excluded_logits", ("probe_excluded",)),

@@ -7,6 +7,7 @@ from readout_audit.tables.inputs import CellKey, RunTables
 NOT_RECORDED = "not recorded"
 """In place of a piece that the source does not name."""
 ALL, NO_TOKEN = "all", "no first token"
+ANY = "any"
 NOT_READ = "never"
 
 
@@ -39,8 +40,14 @@ def build(inputs: RunTables) -> Table:
 
 
 def _rows(tokens: FirstTokens, splits: list[str]) -> list[tuple[Cell, ...]]:
-    """Return the rows of one cell: read ids, other ids, rows without a token if any, and all."""
+    """Return the rows of one cell: read ids, other ids, rows without a token if any, and all.
+
+    A cell whose source knows no first token has one row that says so, instead of one for every id.
+    """
     rows: list[tuple[Cell, ...]] = []
+    every = (*tokens.cell, ALL, ALL, "-", "-", *_counts([tokens.n.get(split) for split in splits]))
+    if not tokens.counts:
+        return [(*tokens.cell, ANY, ANY, "-", "-", *_counts([None] * len(splits))), every]
     # Neither readout has ids here, as with a model behind a server: nothing is said of what they read.
     not_read = NOT_READ if tokens.sides else NOT_AVAILABLE
     for token in (*tokens.sides, *tokens.others):
@@ -60,8 +67,7 @@ def _rows(tokens: FirstTokens, splits: list[str]) -> list[tuple[Cell, ...]]:
     missing = [tokens.unknown(split) if split in tokens.counts else None for split in splits]
     if any(missing):
         rows.append((*tokens.cell, "none", NO_TOKEN, not_read, not_read, *_counts(missing)))
-    rows.append((*tokens.cell, ALL, ALL, "-", "-", *_counts([tokens.n.get(split) for split in splits])))
-    return rows
+    return [*rows, every]
 
 
 def _counts(counts: list[int | None]) -> tuple[Cell, ...]:

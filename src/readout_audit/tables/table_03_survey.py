@@ -16,7 +16,7 @@ COLUMNS = (
 )
 NOTE = (
     "F1 × 100. Rows of papers are as they print them; rows of this run change nothing but the readout: "
-    "baseline and result are the same answers."
+    "baseline and result are the same answers, and the gain is their exact difference, rounded once."
 )
 
 

@@ -124,7 +124,19 @@ def test_no_other_measured_number_of_the_core_is_contradictory(from_counts):
         "probe.tests",
         "s1.correction_kinds",
         "f1.correction_kinds",
+        # Two contrastive corrections are counted and one is listed; of nine listed, eight have a row.
+        "f1.contrastive_listed",
+        "f1.corrections_listed",
     }
+
+
+def test_counts_of_corrections_that_do_not_add_up(from_counts):
+    listed = from_counts["f1.corrections_listed"]
+    assert (listed["published"], listed["reproduced"]) == ("9", "8")
+    assert listed["note"].startswith("Table 8 has 9 rows of 8 corrections")
+    assert from_counts["s1.correction_kinds"]["note"] == (
+        "Section 1 counts three contrastive; Appendix F.1 counts two contrastive; Appendix F.1, list counts one contrastive."
+    )
 
 
 def test_table_8_ranges_as_they_follow_from_its_rows(from_counts):
@@ -135,6 +147,8 @@ def test_table_8_ranges_as_they_follow_from_its_rows(from_counts):
     assert shown == {"precision_gain.low": "3.1", "precision_gain.high": "6.2"}
     shown = {key: from_counts[f"t8.{key}"]["reproduced"] for key in ("recall_cost.low", "recall_cost.high")}
     assert shown == {"recall_cost.low": "3.6", "recall_cost.high": "6.3"}
+    assert from_counts["t8.precision_gain.low"]["note"].endswith(": 3.05 to 6.20 points.")
+    assert from_counts["t8.recall_cost.high"]["note"].endswith(": 3.60 to 6.34 points.")
 
 
 def test_readouts_that_were_not_applied_are_derived_by_the_theorem(from_counts):
@@ -160,11 +174,16 @@ def test_published_records_show_what_the_paper_does_not_say(from_published):
     running = {key: from_published[f"repo.running_f1.{key}"] for key in ("1000", "low", "high")}
     assert (running["1000"]["status"], running["1000"]["reproduced"]) == ("differs", "0.8155")
     assert (running["low"]["status"], float(running["low"]["reproduced"]) <= 0.808) == ("differs", True)
+    settled = {name: from_published[f"f3.{name}.600"] for name in ("legacy_8tok", "legacy_2tok")}
+    assert [row["reproduced"] for row in settled.values()] == ["0.458", "0.765"]
+    assert {row["status"] for row in settled.values()} == {"differs"}
+    assert settled["legacy_8tok"]["note"].endswith("; 0.454 over the first 1,000.")
+    assert settled["legacy_2tok"]["note"].endswith("; 0.766 over the first 1,000.")
     splits = from_published["setup.deterministic"]
     assert splits["status"] == "differs"
     assert "adversarial and popular: 68;" in splits["note"] and "popular and random" not in splits["note"]
     assert from_published["setup.images"]["note"] == (
-        "9,000 rows are 5,170 distinct (picture, question) pairs, 8 to 12 per picture."
+        "9,000 rows are 5,170 distinct (picture, question) pairs, 8 to 12 per picture, 10.3 on average."
     )
     assert from_published["setup.questions.adversarial"]["note"].startswith("57 of them say imange")
     assert from_published["setup.positives.adversarial"]["note"].startswith("43 of them say imange")
