@@ -3,8 +3,7 @@
 Only what files at hand tell is said; what is not fetched or made yet is named as not known.
 """
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -33,29 +32,51 @@ def forecast(plan: Wiring, due: Iterable[tuple[str, str]]) -> list[str]:
         plan: the checked plan.
         due: (rule, first output) of every due job.
     """
-    cells = list(dict.fromkeys(asked_cell(plan, output) for rule, output in due if rule == "ask_model"))
+    shards = {asked_cell(plan, output) for rule, output in due if rule == "ask_model"}
+    cells = [cell for cell in plan.cells if cell in shards]
     if not cells:
         return []
-    lines, total = [], 0
-    for dataset in dict.fromkeys(cell.dataset for cell in cells):
-        models = [cell for cell in cells if cell.dataset == dataset]
-        asked = counted(plan, dataset)
-        if asked is None:
-            lines.append(f"{dataset}: its questions are not here yet; each job counts them before it asks.")
-            continue
-        total += asked.questions * len(models)
+    asked = {dataset: counted(plan, dataset) for dataset in dict.fromkeys(cell.dataset for cell in cells)}
+    answers = sum(known.questions for cell in cells if (known := asked[cell.dataset]) is not None)
+    lines = [question_line(dataset, known, cells) for dataset, known in asked.items()]
+    lines += weight_lines(plan, cells)
+    if answers:
         lines.append(
-            f"{dataset}: {asked.questions:,} distinct questions about {asked.pictures:,} pictures, asked in "
-            f"{len(models)} {'cell' if len(models) == 1 else 'cells'}."
-        )
-    for model, precision in dict.fromkeys((cell.model, cell.precision) for cell in cells):
-        lines.append(f"{model} in {precision}: {weights(plan, model, precision)}.")
-    if total:
-        lines.append(
-            f"In all at most {total:,} answers, about {answer_bytes(total) / 1e6:.1f} MB on disk; those kept from "
+            f"In all at most {answers:,} answers, about {answer_bytes(answers) / 1e6:.1f} MB on disk; those kept from "
             f"earlier are not asked again."
         )
-    lines.append("Each job counts tokens and estimates its whole memory on the real prompts before it asks.")
+    return [
+        *lines,
+        "Each job counts tokens and estimates its whole memory on the real prompts before it asks.",
+    ]
+
+
+def question_line(dataset: str, asked: Asked | None, cells: Sequence[Cell]) -> str:
+    """Return how much a dataset asks, and in how many cells."""
+    if asked is None:
+        return f"{dataset}: its questions are not here yet; each job counts them before it asks."
+    count = sum(cell.dataset == dataset for cell in cells)
+    return (
+        f"{dataset}: {asked.questions:,} distinct questions about {asked.pictures:,} pictures, asked in "
+        f"{count} {'cell' if count == 1 else 'cells'}."
+    )
+
+
+def weight_lines(plan: Wiring, cells: Sequence[Cell]) -> list[str]:
+    """Return what the weights of each model take once loaded, and which models are not here yet."""
+    lines, absent = [], []
+    for model, precision in dict.fromkeys((cell.model, cell.precision) for cell in cells):
+        found = weights(plan, model, precision)
+        if found is None:
+            absent.append(model)
+            continue
+        parameters, needed = found
+        lines.append(
+            f"{model} in {precision}: {parameters / 1e6:,.1f} million parameters, about {size(needed)} of memory."
+        )
+    if absent:
+        names = ", ".join(dict.fromkeys(absent))
+        lines.append(f"Not here yet, so that what their weights take is not known: {names}.")
     return lines
 
 
@@ -81,15 +102,14 @@ def counted(plan: Wiring, dataset: str) -> Asked | None:
     return Asked(len(pairs), len({image for image, _ in pairs}))
 
 
-def weights(plan: Wiring, model: str, precision: str) -> str:
-    """Return how many parameters a model has and what they take once loaded."""
+def weights(plan: Wiring, model: str, precision: str) -> tuple[int, int] | None:
+    """Return how many parameters a model has and the bytes they take once loaded; None where it is not here."""
     folder = Path(plan.checkpoint(model))
     # A fetched checkpoint is whole once its manifest stands beside it.
-    whole = folder.parent != Path(FETCHED, "models") or folder.with_name(f"{model}.json").is_file()
-    parameters = needed = 0
-    if whole:
-        with suppress(AuditError):  # the job that loads a damaged file says so
-            parameters, needed = expected_bytes(folder, precision, plan.config["inference"]["compute_dtype"])
-    if not parameters:
-        return "its weights are not here yet, so what they take is not known"
-    return f"{parameters / 1e6:,.1f} million parameters, about {size(needed)} of memory for the weights"
+    if folder.parent == Path(FETCHED, "models") and not folder.with_name(f"{model}.json").is_file():
+        return None
+    try:
+        found = expected_bytes(folder, precision, plan.config["inference"]["compute_dtype"])
+    except AuditError:
+        return None  # the job that loads it says what is wrong with it
+    return found if found[0] else None

@@ -33,6 +33,8 @@ def verify_engine(
             f"{entry['recorded']}, sequential {entry['sequential']}, margin {entry['margin']:.4f} "
             f"({entry['steps']:.1f} steps)"
         )
+    for entry in found["unanswered"]:
+        typer.echo(f"  question {entry['uid']}: no second answer ({entry['reason']})")
     if not found["passed"]:
         raise typer.Exit(1)
 

@@ -14,7 +14,9 @@ from readout_audit.inference import verification
 from readout_audit.inference.settings import Settings
 from readout_audit.logs import stage_main
 from readout_audit.models import preflight
+from readout_audit.models.checkpoint import check_folder
 from readout_audit.models.precision import choose_device, compute_dtype, dtype_name
+from readout_audit.tokens.loading import tokenizer_hashes
 
 LOGGER = logging.getLogger("readout_audit.stages.verify_engine")
 
@@ -49,6 +51,7 @@ def run(records: Path, images: Path, checkpoint: Path, size: int, seed: int, dev
     described = table_metadata(table)
     if "settings" not in described:
         raise AuditError(f"{records}: it does not say under which settings it was made; nothing to verify.")
+    check_checkpoint(checkpoint, described, records)
     settings = Settings.parse(json.dumps(described["settings"]))
     model = preflight.load(settings.value["adapter"], settings.spec(checkpoint, choose_device(device)))
     rows = verification.sample(table.to_pylist(), size, seed)
@@ -77,12 +80,23 @@ def run(records: Path, images: Path, checkpoint: Path, size: int, seed: int, dev
     }
 
 
+def check_checkpoint(checkpoint: Path, described: dict[str, Any], records: Path) -> None:
+    """Refuse a checkpoint whose tokenizer is not the one that a record file says it was made with."""
+    check_folder(checkpoint)
+    if tokenizer_hashes(checkpoint) != described["token_map"]["tokenizer_sha256"]:
+        raise AuditError(
+            f"{checkpoint}: its tokenizer is not the one that {records} was made with; name the folder of "
+            f"{described['model']}."
+        )
+
+
 def summary(found: dict[str, Any]) -> str:
     """Return one line about a comparison."""
+    without = f", {len(found['unanswered'])} have no second answer" if found["unanswered"] else ""
     return (
         f"{found['same_first_token']} of {found['compared']} first tokens and {found['same_continuation']} "
         f"continuations are the same, candidate logits differ by at most {found['largest_difference']:.2g}, "
-        f"{len(found['flips'])} first tokens and {len(found['decision_flips'])} decisions flip: "
+        f"{len(found['flips'])} first tokens and {len(found['decision_flips'])} decisions flip{without}: "
         f"{'passed' if found['passed'] else 'FAILED'}"
     )
 

@@ -75,7 +75,7 @@ def test_what_is_not_here_is_said_not_to_be_known(plan: Wiring) -> None:
     Path("q.jsonl").unlink()
     lines = forecast(plan, [shard("llava-1.5-7b", "bf16")])
     assert lines[0].startswith("mine: its questions are not here yet")
-    assert lines[1] == "llava-1.5-7b in bf16: its weights are not here yet, so what they take is not known."
+    assert lines[1] == "Not here yet, so that what their weights take is not known: llava-1.5-7b."
     assert not any("In all" in line for line in lines)
 
 
@@ -83,7 +83,7 @@ def test_a_checkpoint_that_is_half_fetched_is_not_counted(plan: Wiring) -> None:
     folder = Path("resources/fetched/models/llava-1.5-7b")
     shutil.copytree("resources/demo/models/tiny-llava", folder)
     due = [shard("llava-1.5-7b", "fp32")]
-    assert "not here yet" in forecast(plan, due)[1]
+    assert forecast(plan, due)[1].startswith("Not here yet")
     folder.with_name("llava-1.5-7b.json").write_text("{}", encoding="utf-8")
     assert "0.8 million parameters" in forecast(plan, due)[1]
 

@@ -143,7 +143,7 @@ def test_wrong_records_are_found_out(world: World, records: Path, tmp_path: Path
     write_table(wrong, pa.Table.from_pylist(rows, schema=RECORDS), RECORDS, table_metadata(table))
     found = verify_engine.run(wrong, world.images, world.checkpoint, 1000, 0, "cpu")
     assert not found["passed"] and [entry["uid"] for entry in found["flips"]] == [rows[3]["uid"]]
-    print(verify_engine.summary(found))
+    assert verify_engine.summary(found).endswith("1 first tokens and 0 decisions flip: FAILED")
 
 
 def test_another_image_under_the_same_name_is_not_compared(
@@ -153,6 +153,22 @@ def test_another_image_under_the_same_name_is_not_compared(
         (tmp_path / path.name).write_bytes((world.images / "picture_0.png").read_bytes())
     with pytest.raises(AuditError, match="not the image that the records are about"):
         verify_engine.run(records, tmp_path, world.checkpoint, 1000, 0, "cpu")
+
+
+def test_another_models_folder_is_refused(world: World, records: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(world.checkpoint, other)
+    path = other / "tokenizer.json"
+    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    with pytest.raises(AuditError, match=r"other: its tokenizer is not the one that .* was made with"):
+        verify_engine.run(records, world.images, other, 3, 0, "cpu")
+
+
+def test_answers_that_could_not_be_had_again_are_counted() -> None:
+    row = {"uid": "u", "argmax_id": 0, "candidate_logits": [0.0], "new_ids": [0]}
+    question = Question("u", "i", None, "?", "?")
+    found = compare([(row, Answer(question, fault="NaN"))], [0], "fp32", "fp32")
+    assert verify_engine.summary(found).endswith("0 decisions flip, 1 have no second answer: FAILED")
 
 
 def cli_app() -> "object":
