@@ -107,16 +107,26 @@ def read_claims(path: Path, cells: Sequence[CellKey]) -> Claims:
 
 def _about(cells: Sequence[CellKey], held: Sequence[CellKey]) -> str:
     """Say whose answers the verdicts are about, where some or all cells of the run are not among them."""
-    names = short_names(cells)
-    others = listed([names[cell] for cell in cells if cell not in held])
+    names = {cell: _bracketed(name) for cell, name in short_names(cells).items()}
+    others = [cell for cell in cells if cell not in held]
     if not others:
         return ""
     if not held:
         return (
-            f"The verdicts are not about {others}. The paper asked other models, or other questions: nothing below "
-            "was held against an answer of this run. What is left is what the printed numbers say about each other."
+            f"The verdicts are not about {listed(list(dict.fromkeys(cell.model for cell in others)))}. The paper asked "
+            "other models, or other questions: nothing below was held against an answer of this run. What is left is what "
+            "the printed numbers say about each other."
         )
-    return f"The verdicts are about {listed([names[cell] for cell in held])}, and not about {others}."
+    return (
+        f"The verdicts are about {listed([names[cell] for cell in held])}, and not about "
+        f"{listed([names[cell] for cell in others])}."
+    )
+
+
+def _bracketed(name: str) -> str:
+    """Return a short name of a cell so that it can stand in a list: what differs beside the model in brackets."""
+    model, comma, rest = name.partition(", ")
+    return f"{model} ({rest})" if comma else model
 
 
 def merged(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:

@@ -55,7 +55,7 @@ def _pair_sentences(rows: Rows, differing: Rows) -> list[str]:
         shared = max(asked for asked, _ in by_readout.values())
         counts = {readout: n for readout, (_, n) in by_readout.items() if n}
         questions = {
-            (row["image"], row["object"])
+            (row["image"], row["question_first"])
             for row in differing
             if (row["first"], row["second"]) == (first, second) and row["wording"] != DIFFERENT
         }
