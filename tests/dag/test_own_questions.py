@@ -163,7 +163,7 @@ def test_a_served_model_alone_needs_no_reference_and_resumes(project: Path) -> N
         server.answer = answer
         result = snakemake(project, *ALL)
         assert result.returncode == 0, (result.stdout + result.stderr)[-6000:]
-        assert len(server.bodies) == 11 + 14
+        assert len(server.bodies) == 11 + 15
         assert isinstance(server.bodies[0]["messages"][0]["content"], str)
     config["known_models"]["far"]["server"]["revision"] = "other weights"
     write_yaml(project / "mine.yaml", {**config, **run})
