@@ -95,8 +95,9 @@ def weights_line(folder: Path, precision: str, declared_dtype: str | None, devic
     """Return what a checkpoint's weights are going to take, before they are loaded.
 
     Raises:
-        AuditError: the GPU has less memory free than that.
+        AuditError: the precision or its dtype is not known, or the GPU has less memory free than that.
     """
+    compute_dtype(precision, declared_dtype)
     parameters, needed = expected_bytes(folder, precision, declared_dtype)
     line = f"{parameters / 1e6:,.1f} million parameters, about {size(needed)} in {precision}"
     if device.type == "cuda":

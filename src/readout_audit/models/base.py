@@ -17,6 +17,9 @@ from torch import nn
 
 from readout_audit.errors import AuditError
 
+ATTENTION = ("sdpa", "eager")
+"""Attention implementations that a model may be asked with."""
+
 
 class UnanswerableError(Exception):
     """One question, or one image, that this model cannot be asked; its rows become `invalid`."""
@@ -33,7 +36,7 @@ class ModelSpec:
         compute_dtype: dtype of arithmetic under int8 and nf4.
         image_mode: `as_is` (what the checkpoint's own processor does) or `pad` (pad to a square with the
             mean colour first).
-        attention: attention implementation, `sdpa` or `eager`.
+        attention: attention implementation, one of `ATTENTION`.
         device: where to run.
     """
 
@@ -125,11 +128,15 @@ class VisionLanguageModel(ABC):
         """Load the model.
 
         Raises:
-            AuditError: the folder, the precision or the image mode does not allow it.
+            AuditError: the folder, the precision, the image mode or the attention does not allow it.
         """
         if spec.image_mode not in self.image_modes:
             raise AuditError(
                 f"{spec.name}: image_mode {spec.image_mode!r} is not one of {', '.join(self.image_modes)}."
+            )
+        if spec.attention not in ATTENTION:
+            raise AuditError(
+                f"{spec.name}: attention {spec.attention!r} is not one of {', '.join(ATTENTION)}."
             )
         self.spec = spec
 

@@ -17,6 +17,8 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 COMPUTE_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 """Names of `compute_dtype`, as torch has them."""
 
+DEVICES = ("auto", "cpu", "cuda")
+
 QUANTISED = ("int8", "nf4")
 PRECISIONS = (*DTYPES, *QUANTISED)
 
@@ -49,6 +51,8 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 def choose_device(wanted: str) -> torch.device:
     """Return the device for `auto`, `cpu` or `cuda`."""
+    if wanted not in DEVICES:
+        raise AuditError(f"device {wanted!r} is not one of {', '.join(DEVICES)}.")
     if wanted == "cuda" and not torch.cuda.is_available():
         raise AuditError("device cuda was asked for, but no usable GPU is there; use --device cpu.")
     if wanted == "auto":

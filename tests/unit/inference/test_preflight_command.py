@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from readout_audit.errors import AuditError
-from readout_audit.inference.cli import configured
+from readout_audit.inference.cli import checked, configured
 
 
 @pytest.fixture
@@ -46,3 +46,23 @@ def test_a_model_that_no_file_defines_names_the_files_read(project: Path) -> Non
 def test_a_malformed_entry_is_one_sentence(project: Path) -> None:
     with pytest.raises(AuditError, match=r"known_models\.mine"):
         configured(project, "mine", [own_run(project, adaptor="llava")])
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (0, "fp8", r"precision 'fp8' is not one of fp32, bf16, fp16, int8, nf4"),
+        (1, "int8", r"compute_dtype 'int8' is not one of float32, bfloat16, float16"),
+        (2, "squash", r"image_mode 'squash' is not one of as_is, pad"),
+        (3, "flash", r"attention 'flash' is not one of sdpa, eager"),
+        (4, "tpu", r"device 'tpu' is not one of auto, cpu, cuda"),
+    ],
+)
+def test_an_option_that_cannot_be_meant_is_one_sentence(
+    root: Path, place: int, value: str, said: str
+) -> None:
+    how = ["nf4", "float32", "as_is", "sdpa", "cpu"]
+    how[place] = value
+    folder = root / "resources/demo/models/tiny-llava"
+    with pytest.raises(AuditError, match=said):
+        checked("tiny-llava", "llava", folder, {}, (how[0], how[1], how[2], how[3], how[4]))
