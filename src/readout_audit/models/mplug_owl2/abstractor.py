@@ -1,4 +1,4 @@
-"""The visual abstractor: learned queries that attend to themselves and to the image (functional specification §3)."""
+"""The visual abstractor: learned queries that attend to themselves and to the image (docs/mplug-owl2.md §3)."""
 
 import torch
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""Loading a checkpoint that holds exactly the model's weights (functional specification §8, §9.2, §9.3)."""
+"""Loading a checkpoint that holds exactly the model's weights (docs/mplug-owl2.md §8, §9.2, §9.3)."""
 
 import re
 from collections.abc import Iterable

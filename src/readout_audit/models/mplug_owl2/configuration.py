@@ -1,4 +1,4 @@
-"""The configuration file of mPLUG-Owl2, read as published and checked once (functional specification §9.1)."""
+"""The configuration file of mPLUG-Owl2, read as published and checked once (docs/mplug-owl2.md §9.1)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from readout_audit.fileio import read_json
 
 @dataclass(frozen=True)
 class VisionSettings:
-    """`visual_config.visual_model` (functional specification §2); sizes in pixels and channels."""
+    """`visual_config.visual_model` (docs/mplug-owl2.md §2); sizes in pixels and channels."""
 
     image_size: int
     patch_size: int
@@ -38,7 +38,7 @@ class VisionSettings:
 
 @dataclass(frozen=True)
 class AbstractorSettings:
-    """`visual_config.visual_abstractor` (functional specification §3)."""
+    """`visual_config.visual_abstractor` (docs/mplug-owl2.md §3)."""
 
     num_learnable_queries: int
     hidden_size: int

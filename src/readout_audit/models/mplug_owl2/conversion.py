@@ -1,4 +1,4 @@
-"""Pickled weights to safetensors, once, at fetch (functional specification §9.2).
+"""Pickled weights to safetensors, once, at fetch (docs/mplug-owl2.md §9.2).
 
 The published checkpoint exists only as pickled shards. They are read with `weights_only=True`, which builds tensors
 and plain containers and runs no code, and only tensors are let through.

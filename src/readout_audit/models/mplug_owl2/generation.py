@@ -1,4 +1,4 @@
-"""Greedy decoding from one prompt pass and a cache (functional specification §5.3, §6)."""
+"""Greedy decoding from one prompt pass and a cache (docs/mplug-owl2.md §5.3, §6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

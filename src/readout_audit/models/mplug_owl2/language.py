@@ -1,4 +1,4 @@
-"""The decoder: LLaMA with two sets of weights for some modules, one per modality (functional specification §5)."""
+"""The decoder: LLaMA with two sets of weights for some modules, one per modality (docs/mplug-owl2.md §5)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

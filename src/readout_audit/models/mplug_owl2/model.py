@@ -1,4 +1,4 @@
-"""mPLUG-Owl2 as one model of transformers: images, prompts and decoder together (functional specification §1 to §5)."""
+"""mPLUG-Owl2 as one model of transformers: images, prompts and decoder together (docs/mplug-owl2.md §1 to §5)."""
 
 from collections.abc import Sequence
 from typing import Any, Literal

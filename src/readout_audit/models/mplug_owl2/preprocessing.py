@@ -1,4 +1,4 @@
-"""Pictures to model input: a square by bicubic resize, then CLIP's processor (functional specification §7)."""
+"""Pictures to model input: a square by bicubic resize, then CLIP's processor (docs/mplug-owl2.md §7)."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A prompt with `<|image|>` to token ids (functional specification §6.1)."""
+"""A prompt with `<|image|>` to token ids (docs/mplug-owl2.md §6.1)."""
 
 from typing import Protocol
 

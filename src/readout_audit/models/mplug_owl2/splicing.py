@@ -1,4 +1,4 @@
-"""Token ids with image placeholders become the decoder's input (functional specification §4, §5.4)."""
+"""Token ids with image placeholders become the decoder's input (docs/mplug-owl2.md §4, §5.4)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Llama's SentencePiece vocabulary as the original's slow tokenizer reads it (functional specification §6.1).
+"""Llama's SentencePiece vocabulary as the original's slow tokenizer reads it (docs/mplug-owl2.md §6.1).
 
 Published mPLUG-Owl2 folders hold `tokenizer.model` alone. `LlamaTokenizer` of transformers 5 reads it with another
 rule for leading spaces (`" leading"` loses its `▁` token) and adds no start token unless told to; reading the file

@@ -1,4 +1,4 @@
-"""The vision encoder: a CLIP-like transformer with one fused projection (functional specification §2)."""
+"""The vision encoder: a CLIP-like transformer with one fused projection (docs/mplug-owl2.md §2)."""
 
 import torch
 from torch import Tensor, nn
