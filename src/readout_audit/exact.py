@@ -194,3 +194,10 @@ def read_printed(
         remedy = "it is over 100%" if percent else "if it is in percent, say so with --percent"
         raise AuditError(f"{what}: {text.strip()} is over 1; {remedy}.")
     return PrintedValue(-digits if sign == "-" else digits, places + shift, text.strip(), percent)
+
+
+def p_text(value: float) -> str:
+    """Return a p value as it is printed: three decimals, or three significant digits where it is small."""
+    if value < 1e-300:
+        return "below 1e-300"
+    return printed(Fraction(value), 3) if value >= 0.01 else f"{value:.2e}"

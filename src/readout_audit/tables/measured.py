@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from readout_audit.exact import printed
+from readout_audit.exact import p_text
 from readout_audit.tables.base import NOT_AVAILABLE, Cell, Column, Range, text_column
 from readout_audit.tables.common import IDENTITY
 from readout_audit.tables.inputs import CellKey, RunTables
@@ -70,8 +70,4 @@ def ends(row: Mapping[Any, Any], name: str, low: str = "low", high: str = "high"
 
 def p_value(value: Any) -> str:
     """Return a p-value with three significant digits."""
-    if value is None or isnan(value):
-        return NOT_AVAILABLE
-    if value < 1e-300:
-        return "below 1e-300"
-    return printed(Fraction(value), 3) if value >= 0.01 else f"{value:.2e}"
+    return NOT_AVAILABLE if value is None or isnan(value) else p_text(value)

@@ -1,10 +1,13 @@
 """The page says what the run found, stands alone, and runs nothing that a file says."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
+from math import comb
 from pathlib import Path
 
 import pytest
@@ -123,6 +126,14 @@ def test_splits_that_contradict_themselves_are_named(page: Page):
     # The table has the one row with a differing answer; the others are counted.
     assert "Shared questions that two splits answer differently" in page.text
     assert "without such a question left out" in page.text
+
+
+def test_naive_intervals_and_tests_stand_beside_those_over_pictures(page: Page):
+    text = page.text.partition("How sure is the gap?")[2]
+    assert "over pictures naive, by question split gap, points 95% interval permutation p McNemar p" in text
+    # Right only under the first reading on one question, only under the second on one: McNemar's p is 1.
+    assert re.search(r"adversarial −13\.33 −[\d.]+ to −?[\d.]+ [01]\.\d{3} 1\.000", text)
+    assert "times as wide as the one that takes questions for independent." in text
 
 
 def test_quirks_and_missing_readouts_are_told(page: Page):
@@ -368,6 +379,8 @@ def test_page_of_the_published_decisions(published_page: Page):
         # Popular and random agree under both readouts.
         "popular and random share 1,563 questions of the same text and answer every one alike under legacy_8tok and "
         "legacy_2tok: what one deterministic setup would give.",
+        # McNemar's exact test on the adversarial split: right only under the one on 660 questions, under the other on 264.
+        f"adversarial 6.13 not computed not computed {float(2 * Fraction(sum(comb(924, k) for k in range(265)), 2**924)):.2e}",
         # Section 3.4: 660 of 1318 and 264 of 326.
         "660 of 1,318 (50.1%)",
         "264 of 326 (81.0%)",

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from readout_audit.report import releases, unanswered
 from readout_audit.report.coverage import missed, missed_sentence, missed_table, on_purpose
 from readout_audit.report.findings.base import Finding, Names, name_of
+from readout_audit.report.findings.certainty import certainty
 from readout_audit.report.findings.corrected_labels import corrected_labels
 from readout_audit.report.findings.flip_carriers import flip_carriers
 from readout_audit.report.findings.gap_parts import gap_parts
@@ -75,6 +76,12 @@ KINDS = (
         "Which answers does the second readout read otherwise?",
         gap_parts,
         "It takes answers that both readouts of gap_pair have read.",
+    ),
+    Kind(
+        "How sure is the gap?",
+        "What do intervals and tests say that take pictures, not questions, for independent?",
+        certainty,
+        "It takes answers, question by question, of both readouts of gap_pair.",
     ),
     Kind(
         "Corrected labels",
