@@ -19,8 +19,8 @@ from readout_audit.report.statement import (
     record_description,
     release_words,
 )
-from readout_audit.report.summary import OWN_MEANS, label_name
 from readout_audit.report.text import flat, key_text
+from readout_audit.report.words import OWN_MEANS, label_name
 
 DECIMALS = 4
 

@@ -29,9 +29,10 @@ from readout_audit.report.manifests import (
 from readout_audit.report.markdown_tables import read_markdown_table
 from readout_audit.report.pictures import read_picture
 from readout_audit.report.statement import statements
-from readout_audit.report.summary import demo_notice, headlines, in_words, overview
+from readout_audit.report.summary import demo_notice, headlines, overview
 from readout_audit.report.text import listed, minus, visible
 from readout_audit.report.verified import verified
+from readout_audit.report.words import in_words
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 PAGE = "page.html"

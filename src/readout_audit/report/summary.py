@@ -4,40 +4,19 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-import numpy as np
-
 from readout_audit.exact import printed
 from readout_audit.report.charts import Chart, Pair, dumbbells
+from readout_audit.report.emitted import compared_spellings, first_tokens
 from readout_audit.report.grid import Column, Grid, grid, numbers, texts
 from readout_audit.report.inputs import CellKey, GapKey, GapValue, RunData, short_names
 from readout_audit.report.relabelled import relabelled_gaps
-from readout_audit.report.text import listed, of, plural, points, quoted
+from readout_audit.report.text import listed, of, plural, points
+from readout_audit.report.words import OWN_MEANS, SOURCES, in_words, label_name, label_words
 from readout_audit.scores.blocks import ALL
 from readout_audit.scores.confusion import Confusion
-from readout_audit.scores.decisions import Decisions
 from readout_audit.scores.labels import OWN
 
 DECIMALS = 4
-
-SOURCES = {
-    "inference": "asked by this run",
-    "files": "asked elsewhere, read from its records",
-    "published": "asked by the paper's authors, who published each decision",
-    "counts": "asked by the paper's authors, who print counts",
-}
-"""Where answers come from, in words."""
-
-
-READOUT_WORDS = {"legacy_8tok": "eight-token", "legacy_2tok": "two-token"}
-"""The paper's words for its two rules."""
-
-LABEL_WORDS = {"repope": "the corrected labels of RePOPE"}
-"""Label sets beside the release's own, in words."""
-
-OWN_LABELS = "own"
-"""How the page names the labels that came with the questions, which need not be POPE's."""
-
-OWN_MEANS = "Labels own: those that came with the questions."
 
 
 class Compared(NamedTuple):
@@ -143,7 +122,7 @@ def headline(data: RunData, cell: CellKey, name: str) -> Headline:
     sentences = [
         _asked(data, cell),
         *_result(own, data.pair),
-        *_how(data.decisions.get(cell), data.pair),
+        *compared_spellings(data.decisions.get(cell), data.pair),
         *first_tokens(data.decisions.get(cell), data.pair),
         *(sentence for other in others for sentence in _other_labels(own, other)),
     ]
@@ -257,77 +236,6 @@ def _result(rows: Sequence[Compared], pair: tuple[str, str]) -> list[str]:
             f"The two ways disagree on {of(*hardest.changed)} of these answers."
         )
     return sentences
-
-
-def in_words(readout: str) -> str:
-    """Return a readout's name with the paper's words for it, where the paper has some."""
-    return f"the {READOUT_WORDS[readout]} rule ({readout})" if readout in READOUT_WORDS else readout
-
-
-def label_words(labels: str) -> str:
-    """Return a label set in words."""
-    return LABEL_WORDS.get(labels, f"the labels of {labels}")
-
-
-def label_name(labels: str) -> str:
-    """Return the name of a label set as the page's tables have it."""
-    return OWN_LABELS if labels == OWN else labels
-
-
-def _how(decisions: Decisions | None, pair: tuple[str, str]) -> list[str]:
-    """Say which spellings each readout of the pair compares; nothing where they are not known."""
-    described = decisions.metadata.get("readouts", {}) if decisions is not None else {}
-    said = []
-    for name in pair:
-        ids, pieces = (described.get(name, {}).get(key) or {} for key in ("ids", "pieces"))
-        spelt = [[pieces.get(str(token)) for token in ids.get(answer, [])] for answer in ("yes", "no")]
-        if not all(side and all(piece is not None for piece in side) for side in spelt):
-            return []
-        sides = (listed([quoted(str(piece)) for piece in side]) for side in spelt)
-        said.append(f"{name} compares {' with '.join(sides)}")
-    return [f"{'; '.join(said)} (▁ and Ġ stand for a leading space)."]
-
-
-def first_tokens(decisions: Decisions | None, pair: tuple[str, str]) -> list[str]:
-    """Say which share of the answers begins with a token that each readout of the pair looks at.
-
-    A readout that compares tokens the model does not write decides between candidates that were not chosen
-    (Corollary 1 of the paper). Nothing is said where first tokens or ids are not known.
-    """
-    if decisions is None or decisions.identity["first_token_id"].null_count:
-        return []
-    emitted, counts = np.unique(decisions.identity["first_token_id"].to_numpy(), return_counts=True)
-    total = int(counts.sum())
-    shares = []
-    for name in pair:
-        readout = decisions.metadata.get("readouts", {}).get(name, {})
-        ids = [token for side in (readout.get("ids") or {}).values() for token in side]
-        if ids and total:
-            shares.append((name, int(counts[np.isin(emitted, ids)].sum())))
-    if not shares:
-        return []
-    most = [(int(emitted[i]), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:4]]
-    pieces = _pieces(decisions)
-    tokens = listed([f"{_token(token, pieces)} ({count:,})" for token, count in most])
-    kinds = f" (the {len(most)} most frequent of {len(emitted)})" if len(emitted) > len(most) else ""
-    found = listed([f"{name} looks at that token in {of(n, total)}" for name, n in shares])
-    outside = any(n < total for _, n in shares)
-    why = ". Where it does not, it decides between tokens that the model did not choose" if outside else ""
-    return [f"The answers begin with {tokens}{kinds}; {found}{why}."]
-
-
-def _pieces(decisions: Decisions) -> dict[str, str]:
-    """Return the vocabulary pieces that a decision file knows, by id as text."""
-    described = decisions.metadata.get("readouts", {}).values()
-    maps = [*(readout.get("pieces") or {} for readout in described)]
-    maps.append(decisions.metadata.get("first_token_pieces") or {})
-    return {token: piece for pieces in maps for token, piece in pieces.items() if piece is not None}
-
-
-def _token(token: int, pieces: dict[str, str]) -> str:
-    """Return a token by its piece and id."""
-    piece = pieces.get(str(token))
-    return f"{quoted(piece)} = {token}" if piece is not None else f"id {token}"
 
 
 def _other_labels(own: Sequence[Compared], other: Sequence[Compared]) -> list[str]:

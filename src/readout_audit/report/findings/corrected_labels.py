@@ -9,8 +9,8 @@ from readout_audit.report.findings.base import Finding, Names, name_of
 from readout_audit.report.grid import Column, Grid, grid, numbers, texts
 from readout_audit.report.inputs import About, RunData
 from readout_audit.report.relabelled import fraction_of, relabelled_gaps
-from readout_audit.report.summary import label_words
 from readout_audit.report.text import listed
+from readout_audit.report.words import label_words
 
 
 def corrected_labels(data: RunData, names: Names) -> list[Finding]:
