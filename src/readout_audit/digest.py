@@ -81,18 +81,11 @@ def import_closure(*entries: str) -> frozenset[str]:
 
 
 class _WithoutDocstrings(ast.NodeTransformer):
-    """Drop the docstrings of modules, classes and functions; comments are not in the tree at all."""
+    """Drop texts that stand alone: docstrings of modules, classes, functions and names. Comments are not in the tree."""
 
-    def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                node.body = node.body[1:]
-        return self.generic_visit(node)
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if is_text else self.generic_visit(node)
 
 
 @cache

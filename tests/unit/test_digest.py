@@ -61,7 +61,7 @@ def test_closure_follows_imports_inside_functions_and_leaves_registries_out(pack
     ("name", "text"),
     [
         ("deep.py", "y = 1  # a comment\n"),
-        ("deep.py", '"""A docstring."""\n\n\ny = 1\n'),
+        ("deep.py", '"""A docstring."""\n\n\ny = 1\n"""What y is."""\n'),
         (
             "helper.py",
             'def f(x):\n    """Now with one."""\n    from . import deep\n\n    return (deep.y + x)\n',
