@@ -202,14 +202,15 @@ def check_reachable(plan: Wiring, paths: Sequence[str]) -> None:
     mirror = plan.config["mirror"]
     fault = check_source(paths, Path(mirror) if mirror else None)
     if fault:
-        raise AuditError(unreachable(paths[0], fault))
+        raise AuditError(unreachable(paths, fault))
 
 
-def unreachable(what: str, fault: str) -> str:
-    """Return a sentence about something that is not here and cannot be had now, and the command that brings it."""
+def unreachable(missing: Sequence[str], fault: str) -> str:
+    """Return a sentence about what is not here and cannot be had now, and the command that brings it."""
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     return (
-        f"{what} is not fetched yet, and {fault.rstrip('.')}; where there is a network, "
-        f"`snakemake all --cores 1 --until fetch_images fetch_model` with the run's --configfile fetches it."
+        f"not here yet: {missing[0]}{more}; {fault.rstrip('.')}; or fetch everything beforehand by "
+        f"`snakemake all --cores 1 --until fetch_images fetch_model`, with the --configfile of a run that names it."
     )
 
 
@@ -230,7 +231,7 @@ def find_pictures(plan: Wiring, names: SimpleNamespace, asked: Path, folder: Pat
     downloads = plan.config["mirror"] is None and images["url"] and str(there) == images["fetched"]
     fault = check_network([images["url"]]) if missing and downloads else None
     if fault:
-        raise AuditError(unreachable(missing[0], fault))
+        raise AuditError(unreachable(missing, fault))
     words = shlex.split(plan.image_arguments(SimpleNamespace(images=name)))
     fetch_images.main(["--questions", str(asked), *words, "--output", str(folder / "images.json")])
 

@@ -156,7 +156,7 @@ def test_a_model_that_cannot_be_fetched_is_one_sentence_before_anything_is_made(
     with pytest.raises(AuditError) as caught:
         ask_sample(Pair("llava-1.5-7b", "authors", "demo-pope", "nf4"), [], 5, 0)
     said = str(caught.value)
-    assert said.startswith("models/llava-1.5-7b.json is not fetched yet, and 127.0.0.1 cannot be reached (")
+    assert said.startswith("not here yet: models/llava-1.5-7b.json; 127.0.0.1 cannot be reached (")
     assert "`snakemake all --cores 1 --until fetch_images fetch_model`" in said
     assert not (project / "results").exists()
 
@@ -169,7 +169,7 @@ def test_a_picture_that_cannot_be_fetched_is_one_sentence(
     plan.config["known_images"]["coco-val2014"]["url"] = f"{nobody_listens}/{{image}}"
     asked = project / "asked.parquet"
     write_table(asked, table("a"), QUESTIONS)
-    with pytest.raises(AuditError, match=r"^a\.jpg is not fetched yet, and 127\.0\.0\.1 cannot be reached"):
+    with pytest.raises(AuditError, match=r"^not here yet: a\.jpg; 127\.0\.0\.1 cannot be reached"):
         find_pictures(plan, SimpleNamespace(dataset="coco-2023-10"), asked, project)
     # With all of the sample's pictures here the host is not asked.
     there = project / "resources/fetched/images/coco"
