@@ -29,10 +29,23 @@ _DECISIONS = {"yes": YES, "no": NO, "unknown": UNPARSED}
 _INT32 = range(2**31)
 
 
+TEXTS, WHOLE_NUMBERS = "texts", "numbers"
+"""How a file writes its question ids."""
+
+
 class Published(NamedTuple):
-    """One published row; `decisions` by readout, `first_token_id` None where the row is an error row."""
+    """One published row.
+
+    Attributes:
+        question_id: as text, however it is written.
+        id_form: `TEXTS` or `WHOLE_NUMBERS`.
+        label: yes or no.
+        decisions: by readout.
+        first_token_id: None where the row is an error row.
+    """
 
     question_id: str
+    id_form: str
     label: str
     decisions: Mapping[str, str]
     first_token_id: int | None
@@ -83,13 +96,14 @@ def _row(record: Any, readouts: Mapping[str, str], where: str) -> Published:
         raise AuditError(f"{where}: question_id must be a whole number or a text, not {question_id!r}.")
     if label not in LABELS:
         raise AuditError(f"{where}: label must be yes or no, not {label!r}.")
+    named = (str(question_id), TEXTS if isinstance(question_id, str) else WHOLE_NUMBERS)
     if "error" in record:
-        return Published(str(question_id), label, dict.fromkeys(readouts.values(), INVALID), None)
+        return Published(*named, label, dict.fromkeys(readouts.values(), INVALID), None)
     decisions = {readout: _decision(record, key, where) for key, readout in readouts.items()}
     token = record.get("top_token_id")
     if isinstance(token, bool) or not isinstance(token, int) or token not in _INT32:
         raise AuditError(f"{where}: top_token_id must be a token id, not {token!r}.")
-    return Published(str(question_id), label, decisions, token)
+    return Published(*named, label, decisions, token)
 
 
 def _decision(record: Mapping[str, Any], key: str, where: str) -> str:

@@ -60,6 +60,7 @@ def run(
             split: {"name": files[split].name, "sha256": sha256_file(files[split])} for split in splits
         },
         "rows": {split: len(rows) for split, rows in splits.items()},
+        "question_ids": {split: sorted({row.id_form for row in rows}) for split, rows in splits.items()},
         "questions_without_a_record": {
             split: expected.count(split) - len(rows) for split, rows in splits.items()
         },

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -191,6 +192,19 @@ def test_a_setting_without_an_f1_has_no_difference_and_says_undefined(tmp_path: 
     ]
     changed = one(rows_of("table_settings_audit", make_run(tmp_path, paths)), precision="nf4", readout="a")
     assert (changed["F1"], changed["ΔF1"], changed["ΔF1 95%"]) == ("undefined",) * 3
+
+
+def test_an_interval_of_a_setting_says_how_many_resamples_have_no_f1(tmp_path: Path) -> None:
+    """All valid answers of the second setting are about one of two images: a quarter of the draws miss it."""
+    paths = [
+        write_cell(tmp_path, {"a": answers, "b": "ynnn"}, precision=precision)
+        for precision, answers in (("fp32", "ynyn"), ("nf4", "yiyi"))
+    ]
+    run = make_run(tmp_path, paths, resamples=200)
+    changed = one(rows_of("table_settings_audit", run), precision="nf4", readout="a")
+    left_out = re.search(r" to [\d.-]+ \(undefined in (\d+) of 200 resamples\)$", changed["ΔF1 95%"])
+    assert left_out is not None and 30 < int(left_out[1]) < 70
+    assert "undefined: the ratio is zero to zero" in notes_of("table_settings_audit", run)
 
 
 def test_variance_by_hand(run: RunTables) -> None:

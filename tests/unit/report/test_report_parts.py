@@ -278,6 +278,17 @@ def test_nothing_is_said_where_the_source_does_not_tell_the_first_tokens(folder:
     assert 'class="warning"' not in page and "Emitted tokens that a readout misses" in page
 
 
+def test_files_that_write_ids_in_different_ways_are_told_apart(folder: Path):
+    forms = {"adversarial": ["texts"], "popular": ["numbers"], "random": ["numbers"]}
+    page = build_page("r", RunData(make_run(folder, question_ids=forms), PAIR))
+    assert "write question ids of adversarial as texts and popular and random as numbers: a sign" in page
+    (folder / "alike").mkdir()
+    same = build_page(
+        "r", RunData(make_run(folder / "alike", question_ids=dict.fromkeys(forms, ["texts"])), PAIR)
+    )
+    assert "write question ids" not in same
+
+
 def test_the_scripts_own_figures_stand_beside_ours(folder: Path):
     """One positive of two is answered "yes." at length: lmms-eval drops it, and so finds an F1 of 1."""
     about = {

@@ -199,6 +199,7 @@ def test_stage_counts_questions_without_a_record(tmp_path, file, questions):
     metadata = table_metadata(read_table(output, decisions_schema(["legacy_2tok", "legacy_8tok"]), "d"))
     assert metadata["questions_without_a_record"] == {"random": 1}
     assert metadata["rows"] == {"random": 2}
+    assert metadata["question_ids"] == {"random": ["numbers", "texts"]}  # "2" and 1
     assert metadata["cell"]["source"] == "published"
     assert str(tmp_path) not in json.dumps(metadata)
 
@@ -223,7 +224,13 @@ def test_the_9000_real_decisions_are_table_7(shared, root, tmp_path):
     }
     output = tmp_path / "d.parquet"
     decisions_from_published.run(files, asked, output)
-    rows = read_table(output, decisions_schema(["legacy_2tok", "legacy_8tok"]), "d").to_pylist()
+    table = read_table(output, decisions_schema(["legacy_2tok", "legacy_8tok"]), "d")
+    assert table_metadata(table)["question_ids"] == {
+        "adversarial": ["texts"],
+        "popular": ["numbers"],
+        "random": ["numbers"],
+    }
+    rows = table.to_pylist()
     counted = Counter((r["split"], r["label"], r["legacy_8tok"], r["legacy_2tok"]) for r in rows)
     assert counted["adversarial", "no", "no", "yes"] == 660
     assert counted["adversarial", "yes", "no", "yes"] == 264

@@ -7,7 +7,7 @@ from typing import Any
 from readout_audit.contracts import YES
 from readout_audit.report.findings.base import Finding, Names, name_of
 from readout_audit.report.grid import Column, Grid, grid, numbers, texts
-from readout_audit.report.inputs import RunData
+from readout_audit.report.inputs import CellKey, RunData
 from readout_audit.report.text import listed, minus, of, percent, plural
 from readout_audit.scores.self_agreement import DIFFERENT, WORDINGS
 
@@ -27,6 +27,7 @@ def self_agreement(data: RunData, names: Names) -> list[Finding]:
         verdicts = (
             *_pair_sentences(about.rows, examples.get(about.cell, [])),
             *_true_positives(about.rows, data.pair[0]),
+            *_written_ids(data, about.cell),
         )
         differing = [row for row in about.rows if row["differing"]]
         tables = [_agreement_table(differing, len(about.rows) - len(differing))] if differing else []
@@ -135,6 +136,22 @@ def _by_wording(rows: Rows, split: str) -> str:
         )
         parts.append(f"{of(differing, asked)} {words} ({minus(f'{gained - lost:+,}')} in {split})")
     return f" Taken apart: {listed(parts)}."
+
+
+def _written_ids(data: RunData, cell: CellKey) -> list[str]:
+    """Say where the files of a source write question ids in different ways, which one program would not."""
+    decisions = data.decisions.get(cell)
+    forms: Mapping[str, Sequence[str]] = decisions.metadata.get("question_ids", {}) if decisions else {}
+    by_form: dict[str, list[str]] = {}
+    for split, found in forms.items():
+        by_form.setdefault(" and ".join(found), []).append(split)
+    if len(by_form) < 2:
+        return []
+    said = listed([f"{listed(splits)} as {form}" for form, splits in by_form.items()])
+    return [
+        f"The source's files write question ids of {said}: a sign, besides the answers, that not all of them were written by "
+        "one program."
+    ]
 
 
 def _agreement_table(rows: Rows, alike: int) -> Grid:
