@@ -283,9 +283,8 @@ def test_files_that_write_ids_in_different_ways_are_told_apart(folder: Path):
     page = build_page("r", RunData(make_run(folder, question_ids=forms), PAIR))
     assert "write question ids of adversarial as texts and popular and random as numbers: a sign" in page
     (folder / "alike").mkdir()
-    same = build_page(
-        "r", RunData(make_run(folder / "alike", question_ids=dict.fromkeys(forms, ["texts"])), PAIR)
-    )
+    alike = {split: ["texts"] for split in forms}
+    same = build_page("r", RunData(make_run(folder / "alike", question_ids=alike), PAIR))
     assert "write question ids" not in same
 
 
