@@ -66,7 +66,7 @@ def draw(inputs: RunTables) -> Figure:
     for (row,), one in zip(rows, found, strict=True):
         row.suptitle(one.title(found))
         _draw_cell(row, one, splits, hardest_split(inputs.options))
-    caption(rows[-1][0], CAPTION)
+    caption(rows[-1][0], f"In the order of F1 on {hardest_split(inputs.options)}. {CAPTION}")
     _legend(figure)
     return figure
 

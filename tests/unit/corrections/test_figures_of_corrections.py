@@ -78,6 +78,12 @@ def test_two_cells_are_two_blocks(sources, tmp_path):
         assert "a-model" in shown and hostile in shown
 
 
+def test_the_order_of_all_splits_is_said(sources):
+    options = Options(splits=("random", "popular"))  # none is called adversarial: the last is the hardest
+    shown = texts(drawn("figure_07_corrections", RunTables(sources, options)))
+    assert any(text.replace("\n", " ").startswith("In the order of F1 on popular. Bars:") for text in shown)
+
+
 def test_points_and_gaps_are_those_of_the_files(sources):
     run = run_tables(sources)
     rows = panels(run, "corrections")[0].by_split["random"]
