@@ -238,10 +238,10 @@ def authors_audits(folder):
     return paths
 
 
-def own_csv(folder):
+def own_csv(folder, delimiter=","):
     path = folder / "mine.csv"
     with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
+        writer = csv.writer(stream, delimiter=delimiter)
         writer.writerow(["image", "question", "answer"])
         writer.writerows([row["image"], row["text"], said(row)] for row, _ in reversed(distinct_rows()))
     return [path]
@@ -304,6 +304,7 @@ FORMATS = {
     "authors' predictions": authors_predictions,
     "authors' audits": authors_audits,
     "CSV": own_csv,
+    "CSV with semicolons": lambda folder: own_csv(folder, ";"),
     "JSON lines": own_jsonl,
     "records": records,
     "Parquet": own_parquet,
