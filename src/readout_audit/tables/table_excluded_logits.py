@@ -81,4 +81,4 @@ def _row(outcome: str, found: Mapping[tuple[str, str], Mapping[Any, Any]]) -> tu
 def probability(row: Mapping[Any, Any]) -> Cell:
     """Return a mean probability with three significant digits."""
     value = number(row["probability_mean"])
-    return NOT_AVAILABLE if value is None else f"{float(value):.3g}"
+    return NOT_AVAILABLE if value is None else f"{float(value):#.3g}"

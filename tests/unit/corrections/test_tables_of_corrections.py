@@ -30,6 +30,7 @@ from readout_audit.tables.base import Range
 from readout_audit.tables.inputs import Options, RunTables, Sources
 from readout_audit.tables.measured import p_value
 from readout_audit.tables.render import to_csv, to_latex, to_markdown
+from readout_audit.tables.table_excluded_logits import probability
 
 PAPER = {
     "dataset": "coco-2023-10",
@@ -301,6 +302,11 @@ def test_excluded_rows(run):
     # One outcome has one label, so nothing to tell apart.
     assert isinstance(every["yes − no: AUC for the label"], Fraction)
     assert [row["yes − no: AUC for the label"] for row in rows[1:]] == [None] * 4
+
+
+def test_mean_probabilities_keep_three_digits():
+    shown = [probability({"probability_mean": value}) for value in (0.034, 1.72e-5, float("nan"))]
+    assert shown == ["0.0340", "1.72e-05", "not_available"]
 
 
 def test_p_values_keep_three_digits():
