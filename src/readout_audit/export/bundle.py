@@ -2,7 +2,7 @@
 
 A bundle holds every decision of every question, so that anyone can score it again under other labels, draw other
 intervals, or see which questions two readouts read differently (recommendation 4 of the paper). Where the run has
-records, they go along with their questions in the places where a run with `records_from: files` looks for them.
+records, they go along with their signals and questions in the places where a run with `records_from: files` looks for them.
 """
 
 import io
@@ -66,8 +66,9 @@ def entries(run: RunFolder) -> Iterator[Entry]:
 
 
 def _copied(run: RunFolder) -> Iterator[Entry]:
-    """Yield what goes along as it is: records, questions and token maps, where the run has them."""
-    for kind, suffix in (("records", ".parquet"), ("questions", ".parquet"), ("tokens", ".json")):
+    """Yield what goes along as it is: records, signals, questions and token maps, where the run has them."""
+    tables = [(kind, ".parquet") for kind in ("records", "signals", "questions")]
+    for kind, suffix in (*tables, ("tokens", ".json")):
         folder = run.results / kind
         for path in sorted(folder.rglob(f"*{suffix}")):
             # A record's manifest names times and machines; it is no part of the result.

@@ -40,6 +40,7 @@ FILES = {
 }
 OPTIONAL = {
     "records": "raw first-position logits, continuation and exact prompt of every distinct question",
+    "signals": "what an instrumented second pass measured of every distinct question, for corrections and the probe",
     "questions": "the questions with their labels",
     "tokens": "token maps: which ids of each vocabulary say yes and no, by every rule",
 }

@@ -22,6 +22,7 @@ from readout_audit.export.cli import export
 from readout_audit.export.readme import IDENTITY
 from readout_audit.fileio import write_json, write_table
 from readout_audit.report.run_folder import RunFolder, find_run
+from readout_audit.signals.schema import SIGNALS
 from readout_audit.stages import concatenate_scores, score
 
 PATH = "release/model/fp16/t"
@@ -44,6 +45,7 @@ def run(tmp_path: Path) -> RunFolder:
     empty = pa.table({field.name: pa.array([], field.type) for field in RECORDS})
     write_table(folder / "records" / f"{PATH}.parquet", empty, RECORDS, {"revision": "c0ffee"})
     write_json(folder / "records" / f"{PATH}.manifest.json", {"host": "here"})
+    write_table(folder / "signals" / f"{PATH}.parquet", SIGNALS.empty_table(), SIGNALS)
     write_json(folder / "tokens" / "m.json", {"model": "m"})
     (folder / "decisions" / ".half.parquet").write_bytes(b"of a job that was killed")
     return find_run("demo", tmp_path)
@@ -61,6 +63,7 @@ def test_zip_holds_everything_under_one_folder(run: RunFolder, tmp_path: Path):
         f"decisions/{PATH}.csv",
         f"settings/{PATH}.json",
         f"records/{PATH}.parquet",
+        f"signals/{PATH}.parquet",
         "tokens/m.json",
         "scores.csv",
         "statement.txt",
@@ -145,4 +148,4 @@ def test_command(run: RunFolder, tmp_path: Path):
     app.command()(export)
     result = CliRunner().invoke(app, ["demo", "--root", str(tmp_path), "--output", str(tmp_path / "b.zip")])
     assert result.exit_code == 0
-    assert result.output.strip().endswith("b.zip: 9 files")
+    assert result.output.strip().endswith("b.zip: 10 files")
