@@ -124,9 +124,15 @@ def _array_rows(text: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]
         yield where, _as_object(row, where)
 
 
+def csv_delimiter(text: str) -> str:
+    """Return what parts the header's names: spreadsheets of some countries write semicolons for commas."""
+    header = text.lstrip().partition("\n")[0]
+    return ";" if ";" in header and "," not in header else ","
+
+
 def _csv_rows(text: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield place and cells of each CSV row; an empty question_id or object cell counts as absent."""
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=csv_delimiter(text), strict=True)
     header = reader.fieldnames or []
     if len(set(header)) != len(header):
         raise AuditError(f"{name}: a column name stands twice in the header ({', '.join(header)}).")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from readout_audit.datasets.parse import csv_delimiter
 from readout_audit.errors import AuditError
 
 Row = Mapping[str, Any]
@@ -169,9 +170,8 @@ def _loads(text: str, where: str, remedy: str) -> Any:
 
 
 def _delimited(text: str, path: Path) -> Loaded:
-    """Read TSV where the header has a tab, else CSV, which spreadsheets of some countries part by semicolons."""
-    first = text.lstrip().partition("\n")[0]
-    delimiter = "\t" if "\t" in first else ";" if ";" in first and "," not in first else ","
+    """Read TSV where the header has a tab, else CSV."""
+    delimiter = "\t" if "\t" in text.lstrip().partition("\n")[0] else csv_delimiter(text)
     csv.field_size_limit(WIDEST_CELL)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows, places = [], []

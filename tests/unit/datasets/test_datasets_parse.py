@@ -44,6 +44,12 @@ def test_same_questions_in_every_json_form(raw, kind):
     assert (parsed.rows, parsed.format, parsed.ignored_keys) == (EXPECTED, kind, ())
 
 
+def test_csv_parted_by_semicolons():
+    raw = b"image;question;label\r\na.jpg;Is it red, or blue?;yes\r\n"
+    (row,) = parse_questions(raw, "q.csv", is_csv=True).rows
+    assert (row.image, row.question, row.label) == ("a.jpg", "Is it red, or blue?", "yes")
+
+
 def test_csv_with_question_and_quoting():
     raw = '\ufeffimage,question,label,note\r\na.jpg,"Is there a dog, or so",YES,x\r\nb.jpg,Q,No,\r\n'.encode()
     parsed = parse_questions(raw, "q.csv", is_csv=True)
