@@ -26,6 +26,11 @@ if PLAN.source == "inference":
     include: "workflow/rules/signals.smk"
 
 
+if PLAN.source != "files":
+
+    include: "workflow/rules/tokens.smk"
+
+
 include: "workflow/rules/readouts.smk"
 include: "workflow/rules/gap.smk"
 include: "workflow/rules/corrections.smk"

@@ -173,6 +173,14 @@ def test_published_run_counts_the_real_questions(published: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_mirrors_tokenizer_gives_table_5(published: Path) -> None:
+    path = published / "paper_tables/paper-published/table_05_token_ids.csv"
+    rows = [row for row in csv.DictReader(path.open(encoding="utf-8")) if row["model"] == "llava-1.5-7b"]
+    assert {row["source"] for row in rows} == {"vocabulary"}
+    # The eight ids of LLaMA-2's vocabulary, as the paper prints them.
+    assert [int(row["id"]) for row in rows] == [3582, 8241, 4874, 3869, 1217, 3782, 694, 1939]
+
+
 def test_published_scores_stand_under_both_label_sets(published: Path) -> None:
     table = pq.read_table(published / "results/paper-published/scores.parquet").to_pandas()
     repope = table[(table.labels == "repope") & (table.subset == "all") & (table.split == "adversarial")]

@@ -1,6 +1,5 @@
 """Asking the models: the only rules that need a GPU (or a small model and patience).
 
-map_tokens     <- a checkpoint's tokenizer      -> results/{run}/tokens/{model}.json: which ids say yes and no
 ask_model      <- questions, pictures, weights  -> results/{run}/shards/…: raw logits of a share of the pictures
 merge_shards   <- shards                        -> results/{run}/records/…: one row per distinct question
 ask_api        <- questions, pictures, a server -> results/{run}/records/…: the same, of a model behind a server
@@ -9,26 +8,6 @@ verify_engine  <- records, pictures, weights    -> results/{run}/verified/…: a
 Answers are kept by question in results/.parts/ as they come, whatever the shard: a killed job loses the few
 in flight, and nothing is asked twice under the same model, settings and code.
 """
-
-
-rule map_tokens:
-    input:
-        checkpoint=PLAN.checkpoint_files,
-    output:
-        "results/{run}/tokens/{model}.json",
-    log:
-        "logs/{run}/map_tokens/{model}.log",
-    benchmark:
-        "results/{run}/benchmarks/map_tokens/{model}.tsv"
-    conda:
-        "../../envs/python.yaml"
-    params:
-        checkpoint=PLAN.checkpoint_folder,
-        templates=PLAN.template_json,
-        code=code_digest("map_tokens"),
-    shell:
-        "python -m readout_audit.stages.map_tokens --model {wildcards.model:q} --tokenizer {params.checkpoint:q}"
-        " --templates {params.templates:q} --output {output:q} --log {log:q}"
 
 
 rule ask_model:

@@ -33,6 +33,37 @@ class Models(Questions):
             str(file) for file in folder.iterdir() if file.suffix in {".json", ".safetensors", ".jinja"}
         )
 
+    def mirrored_tokenizer(self, name: str) -> Path | None:
+        """Return the folder of the mirror that holds a model's tokenizer, with its weights or alone."""
+        if not self.config["mirror"]:
+            return None
+        repository = str(self.model(name)["repository"])
+        alone = f"tokenizers/{repository.rpartition('/')[2].lower()}"
+        folders = (Path(self.config["mirror"], part) for part in (f"models/{name}", alone))
+        return next((folder for folder in folders if folder.is_dir()), None)
+
+    @property
+    def token_maps(self) -> dict[str, str]:
+        """The token map of each local model: made by this run, of its tokenizer, or come with the records."""
+        maps = {model: f"{self.records_folder()}/tokens/{model}.json" for model in self.local_models}
+        if self.source == "inference":
+            return maps
+        if self.source == "files":
+            return {model: path for model, path in maps.items() if Path(path).is_file()}
+        return {model: path for model, path in maps.items() if self.mirrored_tokenizer(model)}
+
+    def tokenizer_folder(self, wildcards: Wildcards) -> str:
+        """Return the folder of a model's tokenizer."""
+        if self.source == "inference":
+            return self.checkpoint(wildcards.model)
+        return str(self.mirrored_tokenizer(wildcards.model))
+
+    def tokenizer_files(self, wildcards: Wildcards) -> list[str]:
+        """Return what stands for a tokenizer in the graph."""
+        if self.source == "inference":
+            return self._checkpoint_files(wildcards.model)
+        return sorted(str(file) for file in Path(self.tokenizer_folder(wildcards)).glob("*.json"))
+
     def template_json(self, wildcards: Wildcards) -> str:
         """Return the prompts of a model that this run uses, as canonical JSON."""
         return self.templates(wildcards.model)

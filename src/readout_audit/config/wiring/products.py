@@ -64,7 +64,7 @@ class Products(Measures):
         every = {
             "scores": [f"results/{self.run}/scores.parquet"],
             **cellwise,
-            "tokens": self._token_maps,
+            "tokens": list(self.token_maps.values()),
             "claims": [NUMBERS] if self.config["claims"] else [],
             "images": self._shown_images,
             "settings_audit": [f"results/{self.run}/settings_audit.parquet"],
@@ -78,14 +78,6 @@ class Products(Measures):
         """The models of the paper's Table 4."""
         numbers = select(read_numbers(Path(NUMBERS)), section="Table 4")
         return list(dict.fromkeys(number.model for number in numbers))
-
-    @property
-    def _token_maps(self) -> list[str]:
-        """The token maps of local models: those this run makes, or those that came with the records."""
-        maps = [f"{self.records_folder()}/tokens/{model}.json" for model in self.local_models]
-        if self.source == "files":
-            return [path for path in maps if Path(path).is_file()]
-        return maps if self.source == "inference" else []
 
     @property
     def _shown_images(self) -> list[str]:

@@ -55,13 +55,13 @@ class Report(Products):
     @property
     def _manifests(self) -> list[str]:
         """What questions, tokenizers and records say of themselves."""
+        tokens = list(self.token_maps.values())
         if self.source == "counts":
-            return []
+            return tokens
         questions = [f"results/{self.run}/questions/{name}.json" for name in self.config["datasets"]]
         labels = [f"results/{self.run}/labels/{name}.json" for name in self.further_labels]
         if self.source == "files":
             return self.cell_files(f"{self.records_folder()}/records/{{cell}}.parquet")
         if self.source == "published":
-            return [*questions, *labels]
-        tokens = [f"results/{self.run}/tokens/{model}.json" for model in self.local_models]
+            return [*questions, *labels, *tokens]
         return [*questions, *labels, *tokens, *self.cell_files("results/{run}/records/{cell}.parquet")]
