@@ -138,7 +138,9 @@ def read_table(path: Path, schema: pa.Schema, what: str) -> pa.Table:
     except FileNotFoundError as error:
         raise AuditError(f"{path}: {what} is not there.") from error
     except (OSError, pa.ArrowInvalid) as error:
-        raise AuditError(f"{path}: {what} is not a readable Parquet file ({error}).") from error
+        raise AuditError(
+            f"{path}: {what} is not a readable Parquet file ({str(error).rstrip('.')}); copy it or make it again."
+        ) from error
     if table.schema.remove_metadata() != schema.remove_metadata():
         differing = sorted(
             name

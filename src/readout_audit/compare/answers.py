@@ -107,7 +107,9 @@ def _records(path: Path | None) -> tuple[dict[str, str], dict[str, Any]]:
             )
         table = pq.read_table(path, columns=["uid", "prompt"])
     except (OSError, ValueError) as error:
-        raise AuditError(f"{path}: the record file is not a readable Parquet file ({error}).") from error
+        raise AuditError(
+            f"{path}: the record file is not a readable Parquet file ({error}); copy it or make it again."
+        ) from error
     prompts = dict(zip(table["uid"].to_pylist(), table["prompt"].to_pylist(), strict=True))
     return prompts, table_metadata(table)
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from readout_audit.consistency.metrics import METRICS
 from readout_audit.consistency.search import Consistency, Nearest
+from readout_audit.datasets.parse import csv_delimiter
 from readout_audit.errors import AuditError
 from readout_audit.exact import PrintedValue, printed, read_printed
 from readout_audit.fileio import write_json, write_text
@@ -96,12 +97,13 @@ def read_rows(path: Path, reading: Reading) -> Rows:
     """Read a CSV of printed scores.
 
     Columns left of the first known one are names, whatever their headings; the known ones are `COLUMNS`, in
-    any order and case ("Yes-rate" is yes_rate). An empty cell is a score that is not printed.
+    any order and case ("Yes-rate" is yes_rate). An empty cell is a score that is not printed. Cells may be parted by
+    semicolons; a comma in a number is then its decimal point.
 
     Raises:
         AuditError: the file cannot be read, has no row or an unknown column, or a cell is bad.
     """
-    lines = _read_csv(path)
+    delimiter, lines = _read_csv(path)
     if not lines:
         raise AuditError(f"{path}: no line in it; the first must name the columns.")
     names, known = _headings(path, lines[0][1])
@@ -111,19 +113,25 @@ def read_rows(path: Path, reading: Reading) -> Rows:
             raise AuditError(
                 f"{path}, line {number}: {len(cells)} cells where the header has {len(names) + len(known)}."
             )
-        values = dict(zip(known, cells[len(names) :], strict=True))
+        numbers = cells[len(names) :]
+        if delimiter == ";":  # written where a comma is the decimal point
+            numbers = [number.replace(",", ".") for number in numbers]
+        values = dict(zip(known, numbers, strict=True))
         rows.append(make_row(cells[: len(names)], values, f"{path}, line {number}, ", reading))
     if not rows:
         raise AuditError(f"{path}: no row below the header.")
     return Rows(names, tuple(rows))
 
 
-def _read_csv(path: Path) -> list[tuple[int, list[str]]]:
-    """Return (line number, cells) of every line that is not blank."""
+def _read_csv(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
+    """Return what parts the cells, and (line number, cells) of every line that is not blank."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream, strict=True)
-            return [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+        text = path.read_bytes().decode("utf-8-sig")
+        delimiter = csv_delimiter(text)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        return delimiter, [
+            (reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)
+        ]
     except OSError as error:
         raise AuditError(f"{path}: cannot be read ({error.strerror or error}).") from error
     except (UnicodeDecodeError, csv.Error) as error:

@@ -21,5 +21,6 @@ def export(
     Decisions as CSV and Parquet, records, token maps, settings, the readout statement, and checksums. The same
     run gives the same bytes.
     """
+    replaced = output.is_file()
     count = write_bundle(find_run(run, root), output)
-    typer.echo(f"{output}: {count} files")
+    typer.echo(f"{output}: {count} files{'; replaced what was there' if replaced else ''}")

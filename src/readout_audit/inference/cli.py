@@ -112,7 +112,13 @@ def checkpoint_folder(root: Path, model: str, entry: dict[str, Any]) -> Path:
         AuditError: nothing is there yet; the sentence names the command that brings it.
     """
     if entry["folder"]:
-        return root / str(entry["folder"])
+        folder = root / str(entry["folder"])
+        if not folder.is_dir():
+            raise AuditError(
+                f"known_models.{model}.folder is {entry['folder']!r}, and there is no such folder; name the one that holds "
+                "the checkpoint."
+            )
+        return folder
     if entry.get("random"):
         folder, marker = root / "results/random-models" / model, "config.json"
         command = f"snakemake {folder / marker} --cores 1 --configfile config/families.yaml"

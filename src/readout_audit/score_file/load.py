@@ -72,7 +72,9 @@ def _parquet(path: Path) -> Loaded:
     try:
         rows = pq.read_table(path).to_pylist()
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise AuditError(f"{path}: not a readable Parquet file ({_one_line(error)}).") from error
+        raise AuditError(
+            f"{path}: not a readable Parquet file ({_one_line(error)}); copy it or make it again."
+        ) from error
     if not rows:
         raise AuditError(f"{path}: holds no answers.")
     return Loaded(rows, _numbered("row", len(rows)), "Parquet", {})
@@ -207,7 +209,7 @@ def shown(value: object) -> str:
 
 def _one_line(error: Exception) -> str:
     """Return what a library says is wrong, on one line."""
-    return " ".join(str(error).split())
+    return " ".join(str(error).split()).rstrip(".")
 
 
 def _numbered(word: str, n: int) -> list[str]:

@@ -370,16 +370,18 @@ def _check_labels(answers: Answers, pairing: Pairing) -> None:
     """Refuse answers whose own labels are not the release's."""
     if answers.label is None:
         return
-    differing = [
-        row
+    differing = {
+        row: file.rows[question].label
         for file, rows in zip(pairing.files, pairing.rows, strict=True)
         for question, row in rows.items()
         if answers.label[row] != file.rows[question].label
-    ]
+    }
     if differing:
+        row, label = next(iter(differing.items()))
         raise AuditError(
-            f"{answers.where(differing[0])}: its label is not that of {release_name(pairing.releases)} "
-            f"({len(differing)} of the {answers.rows} rows); the answers were scored against other labels or another release."
+            f"{answers.where(row)}: its label is {answers.label[row]}, and that of {release_name(pairing.releases)} is "
+            f"{label} ({len(differing)} of the {answers.rows} rows differ); mend the labels or leave them out, or give the "
+            "question files of the release that these answers were scored against."
         )
 
 

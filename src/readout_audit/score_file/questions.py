@@ -111,6 +111,10 @@ def read_asked(paths: Sequence[Path], known: Sequence[KnownFile]) -> Asked:
 
 def _question_files(path: Path) -> list[Path]:
     """Return the file, or the question files of a folder, sorted."""
+    if not path.exists():
+        raise AuditError(
+            f"{path}: no such file or folder; name a question file, or the folder that holds them."
+        )
     if not path.is_dir():
         return [path]
     found = _in_folder(path)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from html import escape
@@ -34,7 +35,8 @@ LONGEST_EXAMPLE = 160
 
 STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
-h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}h3{font-size:1rem;margin:1rem 0 .3rem}
+small{color:#555}li{margin:.2rem 0}p,li,figcaption{max-width:62rem}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .6rem;border-bottom:1px solid #d0d0d0;text-align:right}
@@ -153,14 +155,13 @@ def as_html(audit: Audit) -> str:
     """Return one page without outside files or scripts; every text from a file is escaped."""
     body = [
         "<h1>How these answers score, by the rule that reads them</h1>",
-        f"<p><strong>{escape(headline(audit))}</strong></p>",
-        *(f"<p>{escape(line)}</p>" for line in remarks(audit) if line),
+        f"<p><strong>{_words(headline(audit))}</strong></p>",
+        *(f"<p>{_words(line)}</p>" for line in remarks(audit) if line),
         _files_html(audit),
-        *(_labels_html(audit, labels) for labels in audit.labels),
+        *(_labels_html(audit, labels, first=labels == next(iter(audit.labels))) for labels in audit.labels),
         _quirks_html(audit),
         _disagreement_html(audit),
         _examples_html(audit),
-        _rules_html(audit),
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -169,6 +170,11 @@ def as_html(audit: Audit) -> str:
         + "\n".join(part for part in body if part)
         + "\n</body></html>\n"
     )
+
+
+def _words(text: str) -> str:
+    """Return a sentence, escaped; what stands between backticks is code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
 def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -223,8 +229,8 @@ def _making(facts: str) -> str:
     return f"The file says how the answers were made: {escape(facts)}."
 
 
-def _labels_html(audit: Audit, labels: str) -> str:
-    """Return F1 and unparsed, then the yes-rate, by split under one label set."""
+def _labels_html(audit: Audit, labels: str, *, first: bool) -> str:
+    """Return F1 and unparsed, then the yes-rate, by split under one label set; the first one says what each rule is."""
     splits, table = f1_table(audit, labels)
     real = [split for split in splits if split not in AGGREGATES]
     f1 = [
@@ -248,6 +254,7 @@ def _labels_html(audit: Audit, labels: str) -> str:
     return (
         f"<h2>Against {escape(label_words(audit, labels))}</h2><p>{escape(' '.join(about))}</p>"
         + _table("F1", header, f1)
+        + (_rules_html(audit) if first else "")
         + _table("Share of yes among the answers", ["readout", *real], yes_rates)
     )
 
@@ -268,11 +275,17 @@ def _quirks_html(audit: Audit) -> str:
     if not rows:
         return ""
     caption = (
-        "Each script's own figures, computed as it computes them, and its quirks (explained under the rules); a number "
-        "is of rows that a quirk decided."
+        "Each script's own figures, computed as it computes them, and its quirks (explained below); a number is of rows "
+        "that a quirk decided."
     )
     header = ["script", "labels of", "split", *FIGURES, "quirks"]
-    return "<h2>What the scripts themselves would report</h2>" + _table(caption, header, rows)
+    quirks = "".join(
+        f"<li><em>{escape(quirk)}</em> of {escape(name)}: {_words(text)}.</li>"
+        for name in dict.fromkeys(row[0] for row in rows)
+        for quirk, text in describe(name)["quirks"].items()
+    )
+    heading = "<h2>What the scripts themselves would report</h2>"
+    return heading + _table(caption, header, rows) + f"<ul>{quirks}</ul>"
 
 
 def _quirks(row: ScoreRow) -> str:
@@ -339,12 +352,10 @@ def _rules_html(audit: Audit) -> str:
     items = []
     for name in audit.decisions:
         about = describe(name)
-        quirks = "".join(
-            f" <em>{escape(quirk)}</em>: {escape(text)}." for quirk, text in about["quirks"].items()
-        )
         items.append(
-            f"<li><strong>{escape(name)}</strong>: {escape(about['rule'])}. Source: {escape(about['source'])}.{quirks}</li>"
+            f"<li><strong>{escape(name)}</strong>: {_words(about['rule'])}. "
+            f"<small>Source: {escape(about['source'])}.</small></li>"
         )
     for name, why in audit.unavailable.items():
         items.append(f"<li><strong>{escape(name)}</strong> is not available: {escape(why)}</li>")
-    return "<h2>The rules</h2><ul>" + "".join(items) + "</ul>"
+    return "<h3>What each rule does</h3><ul>" + "".join(items) + "</ul>"

@@ -3,7 +3,12 @@
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+import pyarrow as pa
+
+from readout_audit.contracts import UNPARSED
 from readout_audit.exact import printed
+from readout_audit.readouts.base import valid_rows
+from readout_audit.readouts.diagnose import cover, first_tokens
 from readout_audit.readouts.harness.base import HarnessReadout
 from readout_audit.readouts.registry import get
 from readout_audit.score_file.scoring import OWN, Audit, ScoreRow
@@ -151,6 +156,11 @@ def _quirk_words(table: Mapping[str, BySplit]) -> list[str]:
     return list(said.values())
 
 
+def reads_prompt(name: str) -> bool:
+    """Tell whether a rule looks for its words in the prompt, too."""
+    return getattr(get(name), "column", None) == "full_text"
+
+
 def headline(audit: Audit) -> str:
     """Return in one sentence how far the readout alone moves the score."""
     splits, table = f1_table(audit, next(iter(audit.labels)))
@@ -165,14 +175,20 @@ def headline(audit: Audit) -> str:
         if missing
         else ""
     )
-    low, high = min(scored, key=lambda name: scored[name]), max(scored, key=lambda name: scored[name])
-    if scored[low] == scored[high]:
-        who = "every readout gives" if not missing else f"{len(scored)} of {len(table)} rules give"
-        return f"On {where}, {who} these answers an F1 of {printed(scored[low], DECIMALS)}.{more}"
+    # A rule that reads the prompt as well shows what goes wrong then; as an extreme it would be a straw man.
+    fair = {name: value for name, value in scored.items() if not reads_prompt(name)} or scored
+    beside = [f"{name} ({printed(scored[name], DECIMALS)})" for name in scored if name not in fair]
+    if beside:
+        more += f" Left out here, since the prompt is read with the answer: {_listed(beside)}."
+    low, high = min(fair, key=lambda name: fair[name]), max(fair, key=lambda name: fair[name])
+    if fair[low] == fair[high]:
+        who = "every readout gives" if len(fair) == len(table) else f"{len(fair)} of {len(table)} rules give"
+        return f"On {where}, {who} these answers an F1 of {printed(fair[low], DECIMALS)}.{more}"
     return (
         f"On {where}, with unparsed answers counted as wrong, the same answers have an F1 of "
-        f"{printed(scored[low], DECIMALS)} as read by the rule of {low} and of {printed(scored[high], DECIMALS)} by that of "
-        f"{high}: the rule that reads them is the only difference.{_scripts_print(table, (low, high), scored)}{more}"
+        f"{printed(fair[low], DECIMALS)} as read by the rule of {low} and of {printed(fair[high], DECIMALS)} by that of "
+        f"{high}: the rule that reads them is the only difference.{_scripts_print(table, (low, high), fair)}"
+        f"{_misses(audit, (low, high))}{more}"
     )
 
 
@@ -183,6 +199,25 @@ def _scripts_print(table: Mapping[str, BySplit], names: Sequence[str], scored: M
         own = own_f1(table[name])
         if own is not None and printed(own, DECIMALS) != printed(scored[name], DECIMALS):
             said += f" The script of {name} itself would print {printed(own, DECIMALS)}."
+    return said
+
+
+def _misses(audit: Audit, names: Sequence[str]) -> str:
+    """Return which of these rules compare tokens that the model does not write, where a record file tells."""
+    said = ""
+    for answers in audit.answers:
+        if answers.records is None:
+            continue
+        tokens = first_tokens(answers.records.filter(pa.array(valid_rows(answers.records))))
+        written = sum(token.count for token in tokens if token.says != UNPARSED)
+        for name in (name for name in names if get(name).kind == "logit"):
+            missed = sum(token.count for token in cover(get(name), answers.meta, tokens).excluded)
+            if missed:
+                which = "any" if missed == written else f"{missed}"
+                said += (
+                    f" {name} does not look at {which} of the {written} first tokens yes and no that the model wrote: "
+                    f"readout-audit diagnose {answers.name} says which."
+                )
     return said
 
 

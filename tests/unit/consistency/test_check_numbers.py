@@ -131,6 +131,12 @@ def test_counts_may_come_from_the_options_and_headings_in_any_case(tmp_path):
     assert "accuracy 0.5 and yes_rate 0.5 have no common matrix" in result.stdout
 
 
+@pytest.mark.parametrize("row", ["a;1500;1500;0.8963;0.7460", "a;1500;1500;0,8963;0,7460"])
+def test_a_spreadsheet_may_part_cells_by_semicolons(tmp_path, row):
+    result = run("--csv", table(tmp_path, f"name;positives;negatives;precision;recall\n{row}\n"))
+    assert "precision 0.8963 and recall 0.7460 have no common matrix" in result.stdout
+
+
 def test_names_do_not_steer_the_terminal(tmp_path):
     path = table(tmp_path, "name,positives,negatives,f1\n\x1b[2Ja,1,1,1.0\nb,1,1,1.0\n")
     result = run("--csv", path)

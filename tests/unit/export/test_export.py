@@ -149,3 +149,5 @@ def test_command(run: RunFolder, tmp_path: Path):
     result = CliRunner().invoke(app, ["demo", "--root", str(tmp_path), "--output", str(tmp_path / "b.zip")])
     assert result.exit_code == 0
     assert result.output.strip().endswith("b.zip: 10 files")
+    again = CliRunner().invoke(app, ["demo", "--root", str(tmp_path), "--output", str(tmp_path / "b.zip")])
+    assert again.output.strip().endswith("b.zip: 10 files; replaced what was there")

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from readout_audit.errors import AuditError
-from readout_audit.inference.cli import checked, configured
+from readout_audit.inference.cli import checked, checkpoint_folder, configured
 
 
 @pytest.fixture
@@ -41,6 +41,12 @@ def test_a_model_that_no_file_defines_names_the_files_read(project: Path) -> Non
         configured(project, "mine")
     with pytest.raises(AuditError, match=r"models\.yaml or .*mine\.yaml: model 'other' is not known"):
         configured(project, "other", [own_run(project)])
+
+
+def test_a_folder_of_ones_own_that_is_not_there_names_the_key(project: Path) -> None:
+    entry, _ = configured(project, "mine", [own_run(project, folder="my/chekpoint")])
+    with pytest.raises(AuditError, match=r"known_models\.mine\.folder is 'my/chekpoint'"):
+        checkpoint_folder(project, "mine", entry)
 
 
 def test_a_malformed_entry_is_one_sentence(project: Path) -> None:

@@ -151,14 +151,14 @@ def test_ids_alone_of_the_wrong_number_or_with_other_labels(tmp_path, toy):
     document["results"][3]["label"] = "yes"
     path.write_text(json.dumps(document))
     text = refusal([path], toy, ids_of="toy")
-    assert "element 4: its label is not that of toy" in text and "1 of the 12 rows" in text
+    assert "element 4: its label is yes, and that of toy is no (1 of the 12 rows differ)" in text
 
 
 def test_labels_of_another_set(tmp_path, toy):
     rows = lmms_samples()
     rows[1]["target"] = "yes"
     text = refusal([write_lines(tmp_path / "s.jsonl", rows)], toy)
-    assert "line 2: its label is not that of toy" in text
+    assert "line 2: its label is yes, and that of toy is no" in text
 
 
 def test_lmms_samples_written_twice(tmp_path, toy):
@@ -238,7 +238,9 @@ def test_question_files_that_are_not_there(tmp_path, toy):
     (mirror / "empty").mkdir()
     text = refusal(answers, mirror)
     assert text.endswith("give the one of the release that was asked: other, toy.")
-    assert "cannot be read" in refusal(answers, tmp_path / "nowhere.json")
+    assert "nowhere.json: no such file or folder" in refusal(answers, tmp_path / "nowhere.json")
+    toy_answers = FORMATS["POPE"](tmp_path)
+    assert "nowhere: no such file or folder" in refusal(toy_answers, toy, repope=tmp_path / "nowhere")
     assert "--split popularr: the question files are of adversarial, popular, random" in refusal(
         answers, toy, splits=["popularr"]
     )

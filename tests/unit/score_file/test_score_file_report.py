@@ -9,10 +9,13 @@ import time
 from fractions import Fraction
 from html.parser import HTMLParser
 
+import pyarrow as pa
 import pytest
-from answer_files import FORMATS, RELEASE, SPLITS, llava, write_lines, write_release
+from answer_files import FORMATS, RELEASE, SPLITS, llava, records, write_lines, write_release
 
+from readout_audit.contracts import RECORDS
 from readout_audit.errors import AuditError
+from readout_audit.fileio import read_table, write_table
 from readout_audit.score_file.cli import _score
 from readout_audit.score_file.report import as_html, as_json, write_outputs
 from readout_audit.score_file.summary import as_lines, headline
@@ -102,6 +105,43 @@ def test_the_headline_when_all_rules_agree(tmp_path):
     audit = run(llava(tmp_path, text=lambda split, row: row["label"]), write_release(tmp_path / "toy"))
     assert headline(audit) == "On the mean over 3 splits, every readout gives these answers an F1 of 1.0000."
     assert "default_yes" not in "\n".join(as_lines(audit))  # a quirk that decided nothing is not explained
+
+
+def test_the_headline_leaves_out_rules_that_read_the_prompt_and_names_those_that_miss_the_answers(tmp_path):
+    """The prompt says yes first; the scan's sets hold no token that is written, and their no is always larger."""
+    meta = {
+        "model": "toy",
+        "candidate_ids": [1, 2, 3, 4],
+        "token_sets": {"single": {"yes": [1], "no": [2]}, "scan": {"yes": [3], "no": [4]}},
+    }
+    [path] = records(tmp_path, meta)
+    table = read_table(path, RECORDS, "the records")
+    changed = {
+        "full_text": pa.array([f"Answer yes or no. {text}" for text in table["new_text"].to_pylist()]),
+        "candidate_logits": pa.array(
+            [[*pair, 0.0, 1.0] for pair in table["candidate_logits"].to_pylist()], pa.list_(pa.float32())
+        ),
+    }
+    columns = {name: changed.get(name, table[name]) for name in RECORDS.names}
+    write_table(path, pa.table(columns, schema=RECORDS), RECORDS, meta)
+    audit = run([path], write_release(tmp_path / "toy"))
+    said = headline(audit)
+    # Always no: no positive is found, F1 0. Always yes: 6 of 6 positives, 6 of 6 negatives, F1 12/18.
+    assert "an F1 of 0.0000 as read by the rule of vocab_scan" in said
+    n = table.num_rows
+    assert f"vocab_scan does not look at any of the {n} first tokens yes and no that the model wrote" in said
+    assert "string_parse_full (0.6667) and string_parse_full_nowindow (0.6667)" in said
+    assert said.count("does not look at") == 1
+
+
+def test_the_page_says_what_each_rule_and_quirk_is(audit):
+    page = as_html(audit)
+    for name in audit.decisions:
+        assert f"<strong>{name}</strong>: " in page
+    assert page.index("What each rule does") < page.index("Share of yes among the answers")
+    for quirk, script in (("pairing", "pope_official"), ("unknown_two_ways", "vlmevalkit")):
+        assert f"<em>{quirk}</em> of {script}: " in page
+    assert "`" not in page
 
 
 def columns(lines, name):
