@@ -1,4 +1,8 @@
-"""Does the readout change which model scores higher? Ranks of the models under every readout."""
+"""Does the readout change which model scores higher? Ranks of the models under every readout.
+
+A readout that looks for its ids in vain, because the model writes other tokens for yes and no, orders models by
+nothing that they said. Its ranks are drawn, with open marks, and the changes of order that it makes are told apart.
+"""
 
 import math
 import textwrap
@@ -22,15 +26,27 @@ from readout_audit.tables.table_settings_audit import settings_audit
 Setting = tuple[str, str, str, str]
 """(dataset, precision, template, source): what models share when they are ranked."""
 
+ABREAST = 0.1
+"""Inches from one mark to the next of models with the same F1."""
+
+AXIS = 6.1
+"""Inches that all readouts have side by side."""
+
 ALONE = "No two models of this run were asked in the same way: there is nothing to rank."
 
 
 class Panel(NamedTuple):
-    """The models of one setting on one split: model -> readout -> its score."""
+    """The models of one setting on one split.
+
+    Attributes:
+        models: model -> readout -> its score.
+        missing: (model, readout) where the readout does not look at every yes and no that the model writes.
+    """
 
     setting: Setting
     split: str
     models: Mapping[str, Mapping[str, Scored]]
+    missing: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def readouts(self) -> list[str]:
@@ -46,19 +62,20 @@ def draw(inputs: RunTables) -> Figure:
         return style.say_nothing_to_show(style.new_figure(style.WIDTH, 1.0), ALONE)
     models = list(panels[0].models)
     intervals = model_intervals(inputs, panels[0].setting)
-    height = sum(0.5 + 0.36 * len(panel.models) for panel in panels)
-    figure = style.new_figure(style.WIDTH, 1.9 + height)
+    height = sum(0.6 + 0.36 * len(levels(panel)) for panel in panels)
+    figure = style.new_figure(style.WIDTH, 2.1 + height)
     rows = figure.subplots(len(panels), 1, squeeze=False)
     for (axes,), panel in zip(rows, panels, strict=True):
-        found = orders(f1_of(panel), intervals[panel.split])
-        resampled = any(low is not None for low, _ in intervals[panel.split].values())
+        ends = intervals[panel.split]
+        found, sound = orders(f1_of(panel), ends), orders(f1_of(panel, sound=True), ends)
+        resampled = any(low is not None for low, _ in ends.values())
         draw_panel(axes, panel)
         sizes = {one.confusion.n for by_readout in panel.models.values() for one in by_readout.values()}
         n = " to ".join(style.thousands(size) for size in sorted({min(sizes), max(sizes)}))
-        axes.set_title(f"{panel.split} (n = {n}): {verdict(found, resampled)}", loc="left")
+        axes.set_title(f"{panel.split} (n = {n}): {verdict(found, sound, resampled)}", loc="left")
         if panel is not panels[-1] and panel.readouts == panels[-1].readouts:
             axes.tick_params(axis="x", labelbottom=False)
-    _legend(figure, models, panels[0].setting)
+    _legend(figure, models, panels[0].setting, any(panel.missing for panel in panels))
     return figure
 
 
@@ -71,8 +88,9 @@ def ranked_panels(inputs: RunTables) -> list[Panel]:
             splits.setdefault(split, {})[cell.model] = by_readout
     for setting, splits in by_setting.items():
         if any(len(models) > 1 for models in splits.values()):
+            missing = _missing(inputs, setting)
             return [
-                Panel(setting, split, splits[split])
+                Panel(setting, split, splits[split], missing)
                 for split in inputs.options.splits
                 if len(splits.get(split, {})) > 1
             ]
@@ -82,6 +100,17 @@ def ranked_panels(inputs: RunTables) -> list[Panel]:
 def _setting(cell: CellKey) -> Setting:
     """Return what a cell shares with other models'."""
     return cell.dataset, cell.precision, cell.template, cell.source
+
+
+def _missing(inputs: RunTables, setting: Setting) -> frozenset[tuple[str, str]]:
+    """Return (model, readout) where the readout does not look at every yes and no that the model writes."""
+    return frozenset(
+        (cell.model, name)
+        for cell, decisions in inputs.decisions.items()
+        if _setting(cell) == setting
+        for name, described in decisions.readouts.items()
+        if (described.get("coverage") or {}).get("excluded")
+    )
 
 
 def model_intervals(inputs: RunTables, setting: Setting) -> dict[str, dict[tuple[str, str, str], Ends]]:
@@ -99,97 +128,157 @@ def model_intervals(inputs: RunTables, setting: Setting) -> dict[str, dict[tuple
     return found
 
 
-def f1_of(panel: Panel) -> dict[str, dict[str, Fraction | None]]:
-    """Return model -> readout -> exact F1."""
+def f1_of(panel: Panel, *, sound: bool = False) -> dict[str, dict[str, Fraction | None]]:
+    """Return model -> readout -> exact F1; `sound` leaves out readouts that miss what that model writes."""
     return {
-        model: {name: one.confusion.f1 for name, one in by_readout.items()}
+        model: {
+            name: one.confusion.f1
+            for name, one in by_readout.items()
+            if not (sound and (model, name) in panel.missing)
+        }
         for model, by_readout in panel.models.items()
     }
 
 
-def verdict(found: Sequence[Order], resampled: bool) -> str:
-    """Say whether the order of the models depends on the readout, and, with intervals, how surely."""
-    changing = [order for order in found if order.changes]
-    if not changing:
+def verdict(found: Sequence[Order], sound: Sequence[Order], resampled: bool) -> str:
+    """Say whether the order of the models depends on the readout, and, with intervals, how surely.
+
+    Args:
+        found: the order of every pair under all readouts.
+        sound: the same under those that look at every yes and no that both models write.
+        resampled: whether there are intervals.
+    """
+    changing = [order for order in sound if order.changes]
+    more = sum(order.changes for order in found) - len(changing)
+    if not changing and not more:
         return "every readout puts the models in the same order"
+    others = "readouts that miss what a model writes"
+    if not changing:
+        return f"the order changes in {_pairs(more, found)} of models,\nand only by {others} (open marks)"
     sure = f", {sum(order.changes_surely for order in changing)} beyond sampling" if resampled else ""
-    pairs = "the one pair" if len(found) == 1 else f"{len(changing)} of {len(found)} pairs"
-    return f"{pairs} of models change{'s' if len(found) == 1 else ''} order with the readout{sure}"
+    apart = f";\n{more} more only by {others} (open marks)" if more else ""
+    verb = "changes" if len(found) == 1 else "change"
+    return f"{_pairs(len(changing), found)} of models {verb} order with the readout{sure}{apart}"
+
+
+def _pairs(n: int, found: Sequence[Order]) -> str:
+    """Return "2 of 3 pairs"."""
+    return "the one pair" if len(found) == 1 else f"{n} of {len(found)} pairs"
 
 
 def draw_panel(axes: Axes, panel: Panel) -> None:
-    """Draw the rank of every model under every readout, its F1 inside the mark."""
-    f1s, readouts = f1_of(panel), panel.readouts
-    by_readout = [places([f1s[model].get(name) for model in panel.models]) for name in readouts]
+    """Draw the rank of every model under every readout, and each F1 once under the marks that have it."""
+    readouts = panel.readouts
     small = len(readouts) > 9
-    for index, model in enumerate(panel.models):
+    at = {model: places(panel, model) for model in panel.models}
+    for index, (model, where) in enumerate(at.items()):
         look = style.mark(index)
-        at = [
-            (float(x), float(column[index]), f1s[model][name])
-            for x, (name, column) in enumerate(zip(readouts, by_readout, strict=True))
-            if name in f1s[model]
-        ]
-        ranked = [(x, y if f1 is not None else math.nan) for x, y, f1 in at]
-        axes.plot(
-            [x for x, _ in ranked], [y for _, y in ranked], color=look.colour, linestyle=look.dash, zorder=1
-        )
-        for x, y, f1 in at:
-            _draw_value(axes, (x, y), f1, look, small)
-    for x, name in enumerate(readouts):
-        _join_equals(
-            axes,
-            x,
-            [(f1s[model].get(name), place) for model, place in zip(panel.models, by_readout[x], strict=True)],
-        )
+        # Later models' lines are broken ones: over an earlier one at the same ranks both can be seen.
+        axes.plot(*_line(panel, model, where), color=look.colour, linestyle=look.dash, zorder=1 + index / 10)
+        for x, (name, place) in enumerate(zip(readouts, where, strict=True)):
+            if place is not None:
+                axes.plot(
+                    x + place.offset,
+                    float(place.level),
+                    color=look.colour,
+                    markerfacecolor="white" if (model, name) in panel.missing else look.colour,
+                    marker=look.marker,
+                    markersize=4.5 if small else 6,
+                    zorder=3,
+                )
+    for x in range(len(readouts)):
+        here = [place for where in at.values() if (place := where[x]) is not None]
+        for level in dict.fromkeys(place.level for place in here):
+            _say_value(axes, x, [place for place in here if place.level == level], small)
     axes.set_xticks(range(len(readouts)), readouts, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.6, len(readouts) - 0.4)
-    axes.set_yticks(range(1, len(panel.models) + 1))
-    axes.set_ylim(len(panel.models) + 0.5, 0.5)
+    shown = levels(panel)
+    axes.set_yticks([float(level) for level in shown], [_level_name(level, panel) for level in shown])
+    axes.set_ylim(float(shown[-1]) + 0.6, 0.5)
     axes.set_ylabel("rank")
 
 
-def places(values: Sequence[Fraction | None]) -> list[int]:
-    """Return the line of each value, 1 for the largest: equal ones follow each other, undefined ones come last."""
-    found = ranks(values)
-    order = sorted(range(len(values)), key=lambda index: (found[index] is None, found[index] or 0, index))
-    return [order.index(index) + 1 for index in range(len(values))]
+class Place(NamedTuple):
+    """Where a model stands under one readout.
+
+    Attributes:
+        level: its rank, the mean of the places of models with the same F1; undefined ones stand below the last.
+        offset: how far right of the readout its mark is, so that equal models' marks stand side by side.
+        f1: its F1.
+    """
+
+    level: Fraction
+    offset: float
+    f1: Fraction | None
 
 
-def _join_equals(axes: Axes, x: int, column: Sequence[tuple[Fraction | None, int]]) -> None:
-    """Put a pale bar behind the marks of models with the same F1."""
-    for value in {value for value, _ in column if value is not None}:
-        alike = [place for other, place in column if other == value]
-        if len(alike) > 1:
-            axes.plot(
-                [x, x],
-                [min(alike), max(alike)],
-                color=style.PALE,
-                linewidth=9,
-                solid_capstyle="round",
-                zorder=0,
-            )
+def places(panel: Panel, model: str) -> list[Place | None]:
+    """Return where a model stands under every readout; None where it lacks the readout."""
+    f1s = f1_of(panel)
+    # In readouts; so many models together must not reach the next readout's.
+    step = min(ABREAST * len(panel.readouts) / AXIS, 0.8 / len(panel.models))
+    found: list[Place | None] = []
+    for name in panel.readouts:
+        having = [one for one in f1s if name in f1s[one]]
+        if model not in having:
+            found.append(None)
+            continue
+        level_of = {
+            one: Fraction(len(panel.models) + 1) if rank is None else Fraction(rank)
+            for one, rank in zip(having, ranks([f1s[one][name] for one in having]), strict=True)
+        }
+        alike = [one for one in having if level_of[one] == level_of[model]]
+        offset = step * (alike.index(model) - (len(alike) - 1) / 2)
+        found.append(Place(level_of[model], offset, f1s[model][name]))
+    return found
 
 
-def _draw_value(
-    axes: Axes, at: tuple[float, float], f1: Fraction | None, look: style.Mark, small: bool
-) -> None:
-    """Draw one mark and the F1 under it."""
-    filled = look.colour if f1 is not None else "white"
-    axes.plot(*at, color=look.colour, markerfacecolor=filled, marker=look.marker, markersize=6, zorder=2)
+def levels(panel: Panel) -> list[Fraction]:
+    """Return the places of the rank axis, best first: every whole rank and every other that a model has."""
+    used = {place.level for model in panel.models for place in places(panel, model) if place is not None}
+    return sorted({Fraction(rank) for rank in range(1, len(panel.models) + 1)} | used)
+
+
+def _level_name(level: Fraction, panel: Panel) -> str:
+    """Return what stands at a place of the rank axis."""
+    return "none" if level > len(panel.models) else f"{float(level):g}"
+
+
+def _line(panel: Panel, model: str, where: Sequence[Place | None]) -> tuple[list[float], list[float]]:
+    """Return the line through a model's marks, broken where it has no rank."""
+    xs = [x if place is None else x + place.offset for x, place in enumerate(where)]
+    ys = [math.nan if place is None or place.f1 is None else float(place.level) for place in where]
+    return xs, ys
+
+
+def _say_value(axes: Axes, x: int, alike: Sequence[Place], small: bool) -> None:
+    """Write an F1 under the marks of the models that have it, and put a pale bar behind several."""
+    level, offsets = float(alike[0].level), [place.offset for place in alike]
     axes.annotate(
-        printed(f1, 3),
-        at,
+        printed(alike[0].f1, 3),
+        (x, level),
         xytext=(0, -9),
         textcoords="offset points",
         ha="center",
         va="center",
         fontsize=5 if small else 6.5,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
-        zorder=3,
+        zorder=2.5,
     )
+    if len(alike) > 1:
+        ends = [x + min(offsets), x + max(offsets)]
+        axes.plot(
+            ends,
+            [level] * 2,
+            color=style.PALE,
+            alpha=0.6,
+            linewidth=9,
+            solid_capstyle="round",
+            zorder=0,
+        )
 
 
-def _legend(figure: Figure, models: Sequence[str], setting: Setting) -> None:
+def _legend(figure: Figure, models: Sequence[str], setting: Setting, missing: bool) -> None:
     """Name the models, and say how they were asked and what beyond sampling means."""
     handles = [
         Line2D([], [], color=look.colour, linestyle=look.dash, marker=look.marker, label=model)
@@ -197,11 +286,13 @@ def _legend(figure: Figure, models: Sequence[str], setting: Setting) -> None:
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(models), 3), handlelength=3.5)
     dataset, precision, template, _ = setting
-    parts = (
-        f"Under each mark: F1. All models: {dataset}, {precision}, template {template}. Equal F1, on one pale bar, share "
-        "a rank; hollow: F1 is undefined.",
+    parts = [
+        f"Under the marks: F1. All models: {dataset}, {precision}, template {template}. Models with the same F1 share a "
+        "rank, the mean of their places, and stand side by side; without an F1 there is no rank.",
         "Beyond sampling: the 95% interval of the paired difference (images resampled) puts one model ahead under one "
         "readout, and the other under another.",
-    )
+    ]
+    if missing:
+        parts.append("Open mark: the readout does not look at every yes and no that this model writes.")
     text = "\n".join(textwrap.fill(part, CAPTION_WIDTH) for part in parts)
     figure.supxlabel(text, fontsize=7, color=style.GREY)

@@ -30,7 +30,7 @@ FIGURES: dict[str, Entry] = {
     "figure_layer_windows": Entry(f"{_HERE}.figure_layer_windows", ("probe_windows",)),
     "figure_excluded_logits": Entry(f"{_HERE}.figure_excluded_logits", ("probe",)),
     "figure_readout_matrix": Entry(f"{_HERE}.figure_readout_matrix", ("scores", "readout_pairs")),
-    "figure_ranking": Entry(f"{_HERE}.figure_ranking", ("scores", "settings_audit")),
+    "figure_ranking": Entry(f"{_HERE}.figure_ranking", ("scores", "settings_audit", "decisions")),
     "figure_variance": Entry(f"{_HERE}.figure_variance", ("variance",)),
 }
 """The module's `draw(RunTables) -> Figure` draws it."""

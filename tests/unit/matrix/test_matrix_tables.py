@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from audit.cells import write_cell
@@ -16,11 +17,20 @@ from matplotlib.text import Text
 from scores.decision_files import row, table_7_rows, write_decisions
 
 from readout_audit.config.wiring import Wiring
+from readout_audit.contracts import decisions_schema
 from readout_audit.errors import AuditError
 from readout_audit.figures import registry as figures
 from readout_audit.figures import style
-from readout_audit.figures.figure_ranking import draw_panel, model_intervals, places, ranked_panels, verdict
+from readout_audit.figures.figure_ranking import (
+    draw_panel,
+    f1_of,
+    model_intervals,
+    places,
+    ranked_panels,
+    verdict,
+)
 from readout_audit.figures.figure_variance import HIGHER, factor_names, share_of, shown_scopes
+from readout_audit.fileio import table_metadata, write_table
 from readout_audit.matrix.ranking import Order
 from readout_audit.scores.confusion import Confusion
 from readout_audit.stages import (
@@ -310,43 +320,78 @@ def test_verdicts() -> None:
     steady = Order("m", "k", ("a", "b"), (), ())
     turning = Order("m", "k", ("a",), ("b",), ())
     surely = turning._replace(first_surely=("a",), second_surely=("b",))
-    assert verdict([steady], True) == "every readout puts the models in the same order"
-    assert (
-        verdict([turning], True) == "the one pair of models changes order with the readout, 0 beyond sampling"
-    )
-    assert verdict([turning], False) == "the one pair of models changes order with the readout"
-    assert (
-        verdict([steady, surely], True)
-        == "1 of 2 pairs of models change order with the readout, 1 beyond sampling"
-    )
+    assert verdict([steady], [steady], True) == "every readout puts the models in the same order"
+    one = "the one pair of models changes order with the readout"
+    assert verdict([turning], [turning], True) == f"{one}, 0 beyond sampling"
+    assert verdict([turning], [turning], False) == one
+    two = "1 of 2 pairs of models change order with the readout, 1 beyond sampling"
+    assert verdict([steady, surely], [steady, surely], True) == two
 
 
-def test_equal_models_follow_each_other_on_one_bar(tmp_path: Path) -> None:
+def test_changes_by_readouts_that_miss_the_answers_are_told_apart() -> None:
+    steady = Order("m", "k", ("a", "b"), (), ())
+    turning = Order("m", "k", ("a",), ("b",), ())
+    only = "only by readouts that miss what a model writes (open marks)"
+    assert verdict([turning], [steady], False) == f"the order changes in the one pair of models,\nand {only}"
+    both = verdict([turning, turning], [turning, steady], False)
+    assert both == f"1 of 2 pairs of models change order with the readout;\n1 more {only}"
+
+
+def test_a_readout_that_misses_a_models_answers_has_an_open_mark_and_turns_no_order(run: RunTables) -> None:
+    (panel,) = ranked_panels(run)
+    missing = panel._replace(missing=frozenset({("k", "b")}))
+    # k's 1 under b, which puts it ahead of m, is left out.
+    assert f1_of(missing, sound=True) == {
+        "m": {"a": 1, "b": Fraction(2, 3)},
+        "k": {"a": Fraction(2, 3)},
+    }
+    axes = Figure().subplots()
+    draw_panel(axes, missing)
+    assert [line.get_markerfacecolor() for line in axes.lines].count("white") == 1
+
+
+def test_the_decision_file_says_which_readouts_miss_what_is_written(run: RunTables, tmp_path: Path) -> None:
+    decisions = write_cell(tmp_path, {"a": "yynn", "b": "ynnn"}, model="m")
+    table = pq.read_table(decisions)
+    meta = table_metadata(table)
+    token = {"id": 7, "piece": "Yes", "says": "yes", "count": 2}
+    coverage = {"questions": 4, "outside": 2, "excluded": [token], "foreign": {}}
+    meta["readouts"] = {"b": {"coverage": coverage}}
+    write_table(decisions, table, decisions_schema(["a", "b"]), meta)
+    known = RunTables(replace(run.sources, decisions=(decisions,)), OPTIONS)
+    assert [panel.missing for panel in ranked_panels(known)] == [frozenset({("m", "b")})]
+    assert "Open mark" in texts(drawn("figure_ranking", known))
+
+
+def test_equal_models_share_a_rank_side_by_side(tmp_path: Path) -> None:
     paths = [write_cell(tmp_path, {"a": "yynn", "b": "ynnn"}, model=model) for model in ("m", "k")]
     figure = drawn("figure_ranking", make_run(tmp_path, paths, resamples=0))
-    lines = [line for line in figure.axes[0].lines if len(line.get_ydata()) == 2]
-    # Two lines of two readouts, each model on its own line of the panel, then one bar per readout from 1 to 2.
-    assert [(list(line.get_xdata()), list(line.get_ydata())) for line in lines] == [
-        ([0.0, 1.0], [1.0, 1.0]),
-        ([0.0, 1.0], [2.0, 2.0]),
-        ([0, 0], [1, 2]),
-        ([1, 1], [1, 2]),
-    ]
+    (axes,) = figure.axes
+    lines = [line for line in axes.lines if len(line.get_ydata()) == 2]
+    # Both models' lines, and behind them a bar per readout, all at the mean of places 1 and 2.
+    assert [list(line.get_ydata()) for line in lines] == [[1.5, 1.5]] * 4
+    # A tenth of an inch apart, of 6.1 that two readouts share: 0.2 / 6.1 readouts, half of it to either side.
+    half = 0.1 / 6.1
+    assert lines[0].get_xdata() == pytest.approx([-half, 1 - half])
+    assert lines[1].get_xdata() == pytest.approx([half, 1 + half])
+    # One F1 for both marks, and the rank that they share on the axis.
+    assert [text.get_text() for text in axes.texts] == ["1.000", "0.667"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["1", "1.5", "2"]
 
 
-def test_places_put_equal_models_after_each_other_and_undefined_ones_last() -> None:
-    assert places([Fraction(1, 2), None, Fraction(3, 4), Fraction(1, 2)]) == [2, 4, 1, 3]
-
-
-def test_an_undefined_f1_is_said_and_hollow(tmp_path: Path) -> None:
+def test_an_undefined_f1_has_no_rank(tmp_path: Path) -> None:
     paths = [write_cell(tmp_path, {"a": "yynn", "b": "ynnn"}, model=model) for model in ("m", "k")]
     scores = make_run(tmp_path, paths, resamples=0)
     (panel,) = ranked_panels(scores)
     nothing = panel.models["k"]["b"]._replace(confusion=Confusion(*[0] * len(Confusion._fields)))
     axes = Figure().subplots()
-    draw_panel(axes, panel._replace(models={**panel.models, "k": {**panel.models["k"], "b": nothing}}))
+    panel = panel._replace(models={**panel.models, "k": {**panel.models["k"], "b": nothing}})
+    draw_panel(axes, panel)
     assert [text.get_text() for text in axes.texts].count("undefined") == 1
-    assert [line.get_markerfacecolor() for line in axes.lines].count("white") == 1
+    # Its mark stands below the ranks, and the other model is the first of one.
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["1", "1.5", "2", "none"]
+    levels = [[place.level for place in places(panel, model) if place] for model in ("m", "k")]
+    assert levels == [[Fraction(3, 2), 1], [Fraction(3, 2), 3]]
 
 
 def test_variance_figure_draws_shares_and_ranges(run: RunTables) -> None:
@@ -433,7 +478,9 @@ def test_tables_of_the_grid_get_their_files(grid: Wiring) -> None:
     folder = "results/demo-grid"
     assert files("table", "table_variance") == {"variance": [f"{folder}/variance.parquet"]}
     assert files("figure", "figure_variance") == {"variance": [f"{folder}/variance.parquet"]}
-    assert files("table", "table_settings_audit") == files("figure", "figure_ranking")
+    ranking = files("figure", "figure_ranking")
+    assert len(ranking.pop("decisions")) == len(grid.cells)
+    assert files("table", "table_settings_audit") == ranking
     assert files("figure", "figure_ranking")["settings_audit"] == [f"{folder}/settings_audit.parquet"]
     pairs = files("table", "table_readout_matrix")["readout_pairs"]
     listings = files("table", "table_disagreements")["readout_disagreements"]
