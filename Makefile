@@ -17,9 +17,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 # Paths are taken from the environment that `make` builds, not from the caller's shell.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-SNAKEMAKE := snakemake all --cores 2 --configfile
+SNAKEMAKE := snakemake all --cores 2 --quiet rules --configfile
 
 RUN ?= demo
+RUNS := paper $(filter-out config models templates datasets,$(notdir $(basename $(wildcard config/*.yaml))))
+# A run's file: the paper's is config/config.yaml, and yours may lie in this folder.
+CONFIG = $(firstword $(wildcard $(if $(filter paper,$(RUN)),config/config.yaml,$(RUN).yaml config/$(RUN).yaml)))
 
 .PHONY: help setup demo report test test-fast lint lock bench clean
 
@@ -30,6 +33,7 @@ help:
 
 # The stamp is written last: an environment that was interrupted is built again.
 $(STAMP): pyproject.toml requirements.lock
+	@echo "Installing about 2.5 GB of Python packages into $(VENV); this takes minutes."
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --requirement requirements.lock
@@ -42,7 +46,8 @@ demo: $(STAMP)
 	@readout-audit headline demo paper-counts
 
 report: $(STAMP)
-	snakemake page --cores 2 --configfile config/$(if $(filter paper,$(RUN)),config,$(RUN)).yaml
+	@test -n "$(CONFIG)" || { echo "error: $(RUN).yaml is neither here nor in config/; choose one of $(RUNS)." >&2; exit 1; }
+	snakemake page --cores 2 --configfile $(CONFIG)
 	@echo "the page: results/$(RUN)/report.html"
 
 test: $(STAMP)

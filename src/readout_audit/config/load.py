@@ -15,6 +15,17 @@ from readout_audit.errors import AuditError
 PARTS = ("models", "clips", "templates", "datasets", "labels", "images", "published", "predictions")
 """The definition files: `known_<part>` is checked against `<part>.schema.yaml`."""
 
+MODEL_DEFAULTS: Mapping[str, Any] = {"repository": None, "revision": None, "folder": None, "pickled": False}
+"""What the entry of a model or CLIP need not say."""
+
+TEMPLATE_DEFAULTS: Mapping[str, Any] = {
+    "text": None,
+    "chat": False,
+    "suffix": "",
+    "answer_boundary": "clean",
+}
+"""What a prompt need not say."""
+
 
 class _StrictLoader(yaml.SafeLoader):
     """YAML that refuses a key written twice, which YAML itself settles silently in favour of the last."""
@@ -60,11 +71,11 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def merged(paths: Sequence[Path]) -> dict[str, Any]:
-    """Return configuration files as Snakemake merges them: dictionaries by key, all else by the last file."""
+    """Return files merged as Snakemake does (dictionaries by key, all else by the last file), defaults filled in."""
     config: dict[str, Any] = {}
     for path in paths:
         _merge(config, read_file(path))
-    return config
+    return with_defaults(config)
 
 
 def _merge(config: dict[str, Any], update: Mapping[str, Any]) -> None:
@@ -75,6 +86,30 @@ def _merge(config: dict[str, Any], update: Mapping[str, Any]) -> None:
             _merge(config[key], value)
         else:
             config[key] = value
+
+
+def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration whose models, CLIPs and prompts say what they left out; what is malformed stays as it is."""
+    filled = dict(config)
+    for part in ("known_models", "known_clips"):
+        if part in filled:
+            filled[part] = _filled(filled[part], MODEL_DEFAULTS)
+    templates = config.get("known_templates")
+    if isinstance(templates, Mapping):
+        filled["known_templates"] = {
+            model: _filled(prompts, TEMPLATE_DEFAULTS) for model, prompts in templates.items()
+        }
+    return filled
+
+
+def _filled(entries: Any, defaults: Mapping[str, Any]) -> Any:
+    """Return entries by name, each over the defaults."""
+    if not isinstance(entries, Mapping):
+        return entries
+    return {
+        name: {**defaults, **entry} if isinstance(entry, Mapping) else entry
+        for name, entry in entries.items()
+    }
 
 
 def load_plan(config: Mapping[str, Any], schemas: Path, known: Known) -> Plan:
@@ -88,6 +123,7 @@ def load_plan(config: Mapping[str, Any], schemas: Path, known: Known) -> Plan:
     Raises:
         AuditError: one sentence for the first fault.
     """
+    config = with_defaults(config)
     for part in PARTS:
         check_against_schema(
             config.get(f"known_{part}", {}), schemas / f"{part}.schema.yaml", f"known_{part}."

@@ -54,7 +54,7 @@ def check_start(plan: Wiring, workflow: Any) -> None:
         )
     if plan.paper_only_tables:
         print(
-            f"claims: false, so the run leaves out {' and '.join(plan.paper_only_tables)}, whose rows are the paper's.",
+            f"claims: false, so the run leaves out {', '.join(plan.paper_only_tables)}, whose rows are the paper's.",
             file=sys.stderr,
         )
     due = [(job.rule.name, str(job.output[0])) for job in workflow.dag.needrun_jobs() if job.output]

@@ -41,12 +41,12 @@ def verify_engine(
 
 def preflight(
     model: Annotated[str, typer.Argument(help="Name of a model in config/models.yaml.")],
-    precision: Annotated[str, typer.Option(help="fp32, bf16, fp16, int8 or nf4.")] = "nf4",
+    precision: Annotated[str | None, typer.Option(help="fp32, bf16, fp16, int8 or nf4.")] = None,
     compute_dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16 or float16; for int8, nf4.")
-    ] = "float16",
-    image_mode: Annotated[str, typer.Option(help="as_is or pad.")] = "as_is",
-    attention: Annotated[str, typer.Option(help="sdpa or eager.")] = "sdpa",
+        str | None, typer.Option(help="float32, bfloat16 or float16; for int8, nf4.")
+    ] = None,
+    image_mode: Annotated[str | None, typer.Option(help="as_is or pad.")] = None,
+    attention: Annotated[str | None, typer.Option(help="sdpa or eager.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     config: Annotated[
         list[Path] | None,
@@ -54,31 +54,38 @@ def preflight(
     ] = None,
     root: Annotated[Path, typer.Option(help="Folder that holds config/, workflow/ and resources/.")] = Path(),
 ) -> None:
-    """Load a model and check it under each of its templates, as a job does before it asks anything."""
-    entry, templates = configured(root, model, config or [])
+    """Load a model and check it under each of its templates, as a job does before it asks anything.
+
+    The first precision of the configuration, its compute dtype, image mode and attention, unless given here.
+    """
+    entry, templates, settings = configured(root, model, config or [])
     if entry.get("server"):
         raise AuditError(
             f"{model} is behind a server, which loads no weights here; readout-audit diagnose --model {model} asks it."
         )
     folder = checkpoint_folder(root, model, entry)
+    asked = settings["inference"]
+    how = (
+        precision or settings["precisions"][0],
+        compute_dtype or asked["compute_dtype"],
+        image_mode or asked["image_mode"],
+        attention or asked["attention"],
+        device,
+    )
     with logging_to(None):
-        for line in checked(
-            model,
-            entry["adapter"],
-            folder,
-            templates,
-            (precision, compute_dtype, image_mode, attention, device),
-        ):
+        for line in checked(model, entry["adapter"], folder, templates, how):
             typer.echo(line)
 
 
-def configured(root: Path, model: str, runs: Sequence[Path] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a model's entry of config/models.yaml and its prompts of config/templates.yaml.
+def configured(
+    root: Path, model: str, runs: Sequence[Path] = ()
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return a model's entry of config/models.yaml, its prompts of config/templates.yaml, and the whole configuration.
 
     Args:
         root: the project's folder.
         model: its name.
-        runs: run configurations, read over those two; they may define models and prompts, too.
+        runs: run configurations, read over those of config/; they may define models and prompts, too.
 
     Raises:
         AuditError: a file is not there or is malformed, or the model or its prompts are not defined.
@@ -88,10 +95,11 @@ def configured(root: Path, model: str, runs: Sequence[Path] = ()) -> tuple[dict[
 
     files = {name: root / "config" / f"{name}.yaml" for name in ("models", "templates")}
     schemas = {name: root / "workflow" / "schemas" / f"{name}.schema.yaml" for name in files}
-    for path in (*files.values(), *schemas.values()):
+    base = root / "config/config.yaml"
+    for path in (*files.values(), base, *schemas.values()):
         if not path.is_file():
             raise AuditError(f"{path}: not there; run this in the project's folder or give --root.")
-    config = merged([*files.values(), *runs])
+    config = merged([*files.values(), base, *runs])
     found = []
     for name, path in files.items():
         known = config[f"known_{name}"]
@@ -102,7 +110,7 @@ def configured(root: Path, model: str, runs: Sequence[Path] = ()) -> tuple[dict[
                 f"{read}: model {model!r} is not known; choose one of {', '.join(sorted(known))}."
             )
         found.append(known[model])
-    return found[0], found[1]
+    return found[0], found[1], config
 
 
 def checkpoint_folder(root: Path, model: str, entry: dict[str, Any]) -> Path:

@@ -32,7 +32,7 @@ _HERE = "readout_audit.tables"
 TABLES: dict[str, Entry] = {
     "table_01_first_tokens": Entry(f"{_HERE}.table_01_first_tokens", ("decisions", "claims")),
     "table_02_protocols": Entry(f"{_HERE}.table_02_protocols", ("scores", "gap")),
-    "table_03_survey": Entry(f"{_HERE}.table_03_survey", ("scores", "claims")),
+    "table_03_survey": Entry(f"{_HERE}.table_03_survey", ("scores", "claims"), paper_only=True),
     "table_04_readouts": Entry(f"{_HERE}.table_04_readouts", ("scores", "decisions", "claims")),
     "table_05_token_ids": Entry(f"{_HERE}.table_05_token_ids", ("decisions", "tokens", "claims")),
     "table_06_notation": Entry(f"{_HERE}.table_06_notation", ("transitions", "scores")),
@@ -47,7 +47,9 @@ TABLES: dict[str, Entry] = {
     ),
     "table_10_encodings": Entry(f"{_HERE}.table_10_encodings", ("tokens", "claims")),
     "table_11_templates": Entry(f"{_HERE}.table_11_templates", ("scores", "decisions")),
-    "table_12_survey_readouts": Entry(f"{_HERE}.table_12_survey_readouts", ("scores", "claims")),
+    "table_12_survey_readouts": Entry(
+        f"{_HERE}.table_12_survey_readouts", ("scores", "claims"), paper_only=True
+    ),
     "table_13_confusion": Entry(f"{_HERE}.table_13_confusion", ("scores",)),
     "table_best_beta": Entry(f"{_HERE}.table_best_beta", ("corrections",)),
     "table_correctness": Entry(f"{_HERE}.table_correctness", ("correctness",)),

@@ -31,9 +31,31 @@ def own_run(project: Path, **changes: object) -> Path:
 
 
 def test_a_model_of_a_run_file_is_found_beside_the_projects(project: Path) -> None:
-    entry, templates = configured(project, "mine", [own_run(project)])
+    entry, templates, _ = configured(project, "mine", [own_run(project)])
     assert entry["adapter"] == "llava" and templates["authors"]["suffix"] == " Yes or no?"
     assert configured(project, "tiny-llava", [own_run(project)])[0] == entry
+
+
+def test_an_entry_says_only_what_is_its_own(project: Path) -> None:
+    path = project / "short.yaml"
+    run = {
+        "precisions": ["bf16"],
+        "known_models": {"mine": {"adapter": "generic", "folder": "checkpoints/mine"}},
+        "known_templates": {"mine": {"own": {"text": "{question}"}}},
+    }
+    path.write_text(yaml.safe_dump(run), encoding="utf-8")
+    entry, templates, settings = configured(project, "mine", [path])
+    assert entry == {
+        "adapter": "generic",
+        "repository": None,
+        "revision": None,
+        "folder": "checkpoints/mine",
+        "pickled": False,
+    }
+    assert templates == {
+        "own": {"text": "{question}", "chat": False, "suffix": "", "answer_boundary": "clean"}
+    }
+    assert settings["precisions"] == ["bf16"]
 
 
 def test_a_model_that_no_file_defines_names_the_files_read(project: Path) -> None:

@@ -192,12 +192,17 @@ def test_the_commands(world: World, records: Path, tmp_path: Path) -> None:
     blank = {"chat": False, "suffix": "", "answer_boundary": "clean"}
     prompts = {"tiny": {name: {**blank, **template} for name, template in TEMPLATES.items()}}
     (tmp_path / "config" / "templates.yaml").write_text(json.dumps({"known_templates": prompts}))
+    settings = {
+        "precisions": ["fp32"],
+        "inference": {"compute_dtype": "float16", "image_mode": "as_is", "attention": "sdpa"},
+    }
+    (tmp_path / "config" / "config.yaml").write_text(json.dumps(settings))
     with pytest.raises(
         AuditError, match=r"models\.schema\.yaml: not there; run this in the project's folder"
     ):
         cli.configured(tmp_path, "tiny")
     shutil.copytree(Path(__file__).parents[3] / "workflow" / "schemas", tmp_path / "workflow" / "schemas")
-    words = ["--precision", "fp32", "--device", "cpu", "--root", str(tmp_path)]
+    words = ["--device", "cpu", "--root", str(tmp_path)]  # the precision is the configuration's first
     result = runner.invoke(cli_app(), ["preflight", "tiny", *words])  # type: ignore[arg-type]
     assert result.exit_code == 0 and "tiny fp32 authors: passed; 16 image tokens" in result.stdout
     result = runner.invoke(cli_app(), ["preflight", "huge", *words])  # type: ignore[arg-type]
