@@ -153,9 +153,14 @@ def test_headline_of_a_finished_run(demo: Path) -> None:
     done = subprocess.run(
         command, cwd=demo, env=environment(demo), capture_output=True, text=True, check=True
     )
-    where, what, page = done.stdout.splitlines()
+    where, notice, first, other, page = done.stdout.splitlines()
+    assert notice.startswith("  This is a demonstration.")
     assert where == "demo: tables in paper_tables/demo/, figures in figures/demo/"
-    assert "tiny-llava on random, popular, adversarial (1200, 1200, 1200 questions)" in what
+    assert first.startswith("  tiny-llava: On the adversarial questions its F1 is ")
+    assert (
+        "Trust legacy_8tok: it reads every yes and no that the model writes; legacy_2tok reads none" in first
+    )
+    assert other.startswith("  tiny-mistral: Neither readout reads this model's yes or no")
     assert page == "  the page about it: results/demo/report.html" and (demo / page.split(": ")[1]).is_file()
 
 

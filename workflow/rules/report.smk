@@ -1,4 +1,5 @@
-"""One page for people about the run: results/{run}/report.html, with nothing outside the file.
+"""One page for people about the run: results/{run}/report.html, with nothing outside the file, and
+its first sentences as text, which `readout-audit headline` prints.
 
 build_report <- scores, tables, figures, claims, gap, agreement, relabelled gaps, manifests
 """
@@ -8,7 +9,8 @@ rule build_report:
     input:
         unpack(PLAN.report_sources),
     output:
-        report(
+        headline="results/{run}/headline.txt",
+        page=report(
             "results/{run}/report.html",
             caption="../report/page.rst",
             category="Report",
@@ -26,7 +28,7 @@ rule build_report:
         code=code_digest("build_report"),
     shell:
         "python -m readout_audit.stages.build_report --run {wildcards.run:q} {params.sources}"
-        " --output {output:q} --log {log:q}"
+        " --headline {output.headline:q} --output {output.page:q} --log {log:q}"
 
 
 rule page:

@@ -50,7 +50,7 @@ def entries(run: RunFolder) -> Iterator[Entry]:
     asked = {
         cell: read_asked(path, run.file("records", cell)) for cell, path in run.cells("decisions").items()
     }
-    lines = {cell: statements(one) for cell, one in asked.items()}
+    lines = {cell: list(statements(one).values()) for cell, one in asked.items()}
     for cell, path in run.cells("decisions").items():
         yield Entry(f"decisions/{cell}.parquet", path.read_bytes())
         yield Entry(f"decisions/{cell}.csv", decisions_csv(path))

@@ -1,23 +1,42 @@
 """What the pair of readouts compares, and with which tokens the answers begin, in sentences."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from readout_audit.report.text import listed, of, quoted
 from readout_audit.scores.decisions import Decisions
 
 
 def compared_spellings(decisions: Decisions | None, pair: tuple[str, str]) -> list[str]:
-    """Say which spellings each readout of the pair compares; nothing where they are not known."""
+    """Say which spellings each readout of the pair compares, by which rule; nothing where they are not known."""
     described = decisions.metadata.get("readouts", {}) if decisions is not None else {}
-    said = []
-    for name in pair:
-        ids, pieces = (described.get(name, {}).get(key) or {} for key in ("ids", "pieces"))
-        spelt = [[pieces.get(str(token)) for token in ids.get(answer, [])] for answer in ("yes", "no")]
-        if not all(side and all(piece is not None for piece in side) for side in spelt):
-            return []
-        sides = (listed([quoted(str(piece)) for piece in side]) for side in spelt)
-        said.append(f"{name} compares {' with '.join(sides)}")
+    said = [_compared(name, described.get(name, {})) for name in pair]
+    if "" in said:
+        return []
     return [f"{'; '.join(said)} (▁ and Ġ stand for a leading space)."]
+
+
+def _compared(name: str, described: Mapping[str, Any]) -> str:
+    """Say what one readout compares, and by which rule where it is recorded; empty where the pieces are not known."""
+    ids, pieces = (described.get(key) or {} for key in ("ids", "pieces"))
+    spelt = [[pieces.get(str(token)) for token in ids.get(answer, [])] for answer in ("yes", "no")]
+    if not all(side and all(piece is not None for piece in side) for side in spelt):
+        return ""
+    sides = (listed([quoted(str(piece)) for piece in side]) for side in spelt)
+    rule = f", by the rule: {described['rule']}" if described.get("rule") else ""
+    return f"{name} compares {' with '.join(sides)}{rule}"
+
+
+def emitted_tokens(decisions: Decisions) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+    """Return the first tokens of all rows, ascending, and how often each stands there; None where one is not known."""
+    column = decisions.identity["first_token_id"]
+    if column.null_count:
+        return None
+    tokens, counts = np.unique(column.to_numpy(), return_counts=True)
+    return tokens, counts
 
 
 def first_tokens(decisions: Decisions | None, pair: tuple[str, str]) -> list[str]:
@@ -26,9 +45,10 @@ def first_tokens(decisions: Decisions | None, pair: tuple[str, str]) -> list[str
     A readout that compares tokens the model does not write decides between candidates that were not chosen
     (Corollary 1 of the paper). Nothing is said where first tokens or ids are not known.
     """
-    if decisions is None or decisions.identity["first_token_id"].null_count:
+    known = emitted_tokens(decisions) if decisions is not None else None
+    if decisions is None or known is None:
         return []
-    emitted, counts = np.unique(decisions.identity["first_token_id"].to_numpy(), return_counts=True)
+    emitted, counts = known
     total = int(counts.sum())
     shares = []
     for name in pair:
@@ -39,7 +59,7 @@ def first_tokens(decisions: Decisions | None, pair: tuple[str, str]) -> list[str
     if not shares:
         return []
     most = [(int(emitted[i]), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:4]]
-    pieces = _pieces(decisions)
+    pieces = known_pieces(decisions)
     tokens = listed([f"{_token(token, pieces)} ({count:,})" for token, count in most])
     kinds = f" (the {len(most)} most frequent of {len(emitted)})" if len(emitted) > len(most) else ""
     found = listed([f"{name} looks at that token in {of(n, total)}" for name, n in shares])
@@ -48,7 +68,7 @@ def first_tokens(decisions: Decisions | None, pair: tuple[str, str]) -> list[str
     return [f"The answers begin with {tokens}{kinds}; {found}{why}."]
 
 
-def _pieces(decisions: Decisions) -> dict[str, str]:
+def known_pieces(decisions: Decisions) -> dict[str, str]:
     """Return the vocabulary pieces that a decision file knows, by id as text."""
     described = decisions.metadata.get("readouts", {}).values()
     maps = [*(readout.get("pieces") or {} for readout in described)]

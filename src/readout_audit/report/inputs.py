@@ -239,4 +239,10 @@ def short_names(cells: Sequence[CellKey]) -> dict[CellKey, str]:
     varying = [
         name for name in CellKey._fields if name != "model" and len({getattr(c, name) for c in cells}) > 1
     ]
-    return {cell: ", ".join([cell.model, *(getattr(cell, name) for name in varying)]) for cell in cells}
+    return {cell: ", ".join([cell.model, *(_named(cell, name) for name in varying)]) for cell in cells}
+
+
+def _named(cell: CellKey, field: str) -> str:
+    """Return one field of a cell; a template's name alone would not say what it names."""
+    value = str(getattr(cell, field))
+    return f"prompt '{value}'" if field == "template" else value

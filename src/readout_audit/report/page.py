@@ -29,7 +29,7 @@ from readout_audit.report.manifests import (
 from readout_audit.report.markdown_tables import read_markdown_table
 from readout_audit.report.pictures import read_picture
 from readout_audit.report.statement import statements
-from readout_audit.report.summary import demo_notice, headlines, overview
+from readout_audit.report.summary import demo_models, headlines, not_asked_notice, notices, overview
 from readout_audit.report.text import listed, minus, visible
 from readout_audit.report.verified import verified
 from readout_audit.report.words import in_words
@@ -50,7 +50,9 @@ def build_page(run: str, data: RunData) -> str:
         run=run,
         version=__version__,
         pair_words=listed([in_words(name) for name in data.pair]),
-        demo=demo_notice(data),
+        demo=bool(demo_models(data)),
+        notices=notices(data),
+        not_asked=not_asked_notice(data),
         warnings=[*unanswered.warnings(data), *warnings(data)],
         overview=overview(data),
         headlines=headlines(data),
@@ -71,7 +73,7 @@ def _statements(data: RunData) -> list[str]:
     """Return the readout statement of every cell and readout whose decisions were given."""
     records = records_by_settings(data)
     described: Iterable[Any] = (asked(data, cell, records) for cell in data.cells)
-    return [line for one in described if one is not None for line in statements(one)]
+    return [line for one in described if one is not None for line in statements(one).values()]
 
 
 def render(**values: Any) -> str:

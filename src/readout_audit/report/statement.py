@@ -80,8 +80,8 @@ def record_description(path: Path) -> dict[str, Any]:
         raise AuditError(f"{path}: the record file is not a readable Parquet file ({error}).") from error
 
 
-def run_statements(run: RunFolder) -> dict[str, list[str]]:
-    """Return the statements of a run: cell -> one line per readout.
+def run_statements(run: RunFolder) -> dict[str, dict[str, str]]:
+    """Return the statements of a run: cell -> readout -> its line.
 
     Raises:
         AuditError: a decision file cannot be read.
@@ -92,10 +92,10 @@ def run_statements(run: RunFolder) -> dict[str, list[str]]:
     }
 
 
-def statements(asked: Asked) -> list[str]:
-    """Return one line per readout of a decision file, in the file's order."""
+def statements(asked: Asked) -> dict[str, str]:
+    """Return the line of each readout of a decision file, in the file's order."""
     readouts: Mapping[str, Mapping[str, Any]] = asked.described.get("readouts", {})
-    return [statement(asked, name, readout) for name, readout in readouts.items()]
+    return {name: statement(asked, name, readout) for name, readout in readouts.items()}
 
 
 def statement(asked: Asked, name: str, readout: Mapping[str, Any]) -> str:

@@ -1,17 +1,20 @@
 """What a reader of the abstract wants to know first: one set of answers, two readouts, two scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from readout_audit.exact import printed
 from readout_audit.report.charts import Chart, Pair, dumbbells
 from readout_audit.report.emitted import compared_spellings, first_tokens
 from readout_audit.report.grid import Column, Grid, grid, numbers, texts
 from readout_audit.report.inputs import CellKey, GapKey, GapValue, RunData, short_names
+from readout_audit.report.manifests import asked, records_by_settings
 from readout_audit.report.relabelled import relabelled_gaps
+from readout_audit.report.statement import statements
 from readout_audit.report.text import listed, of, plural, points
-from readout_audit.report.words import OWN_MEANS, SOURCES, in_words, label_name, label_words
+from readout_audit.report.trust import advice
+from readout_audit.report.words import NOT_ASKED, OWN_MEANS, SOURCES, in_words, label_name, label_words
 from readout_audit.scores.blocks import ALL
 from readout_audit.scores.confusion import Confusion
 from readout_audit.scores.labels import OWN
@@ -43,20 +46,50 @@ class Headline(NamedTuple):
     """The result of one cell in sentences, a table and a picture.
 
     Attributes:
+        asked: who was asked what.
+        result: what a reader needs first: both scores, and which of them to trust.
+        lines: the readout statements to print beside a score.
+        warns: neither readout of the pair can be trusted.
         relabelled: the gap under five choices of labels and rows, by further label set.
     """
 
     name: str
+    asked: str
+    result: tuple[str, ...]
+    lines: tuple[str, ...]
+    warns: bool
     sentences: tuple[str, ...]
     table: Grid | None
     chart: Chart | None
     relabelled: tuple[Grid, ...] = ()
 
 
+class Notice(NamedTuple):
+    """Something about the whole run, its first words apart."""
+
+    title: str
+    text: str
+
+
 def headlines(data: RunData) -> list[Headline]:
     """Return the result of every cell, in the order of the score table."""
-    names = short_names(data.cells)
-    return [headline(data, cell, names[cell]) for cell in data.cells]
+    names, records = short_names(data.cells), records_by_settings(data)
+    return [headline(data, cell, names[cell], records) for cell in data.cells]
+
+
+def notices(data: RunData) -> list[Notice]:
+    """Return what has to be known before any number of the run is read."""
+    found = [
+        Notice("This is a demonstration.", demo_notice(data)),
+        Notice("No model was asked.", not_asked_notice(data)),
+    ]
+    return [one for one in found if one.text]
+
+
+def headline_lines(data: RunData) -> list[str]:
+    """Return what the page says first, for a terminal: the notices, and the result of every cell on one line."""
+    said = [f"{title} {text}" for title, text in notices(data)]
+    return [*said, *(f"{one.name}: {' '.join(one.result)}" for one in headlines(data))]
 
 
 def overview(data: RunData) -> Grid | None:
@@ -99,11 +132,11 @@ def demo_models(data: RunData) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def demo_notice(data: RunData) -> str | None:
-    """Say what numbers of the demo's models are worth; None where the run asked none of them."""
+def demo_notice(data: RunData) -> str:
+    """Say what numbers of the demo's models are worth; empty where the run asked none of them."""
     models = demo_models(data)
     if not models:
-        return None
+        return ""
     are = "is a small model" if len(models) == 1 else "are small models"
     return (
         f"{listed(models)} {are} that this project trained on pictures it drew itself; how much the readouts "
@@ -112,23 +145,47 @@ def demo_notice(data: RunData) -> str | None:
     )
 
 
-def headline(data: RunData, cell: CellKey, name: str) -> Headline:
-    """Return the result of one cell."""
+def not_asked_notice(data: RunData) -> str:
+    """Say what a reproduced number is worth where answers come from the paper itself; empty for other sources."""
+    sources = {cell.source for cell in data.cells}
+    said = [text for source, text in NOT_ASKED.items() if source in sources]
+    return " ".join(said)
+
+
+def headline(data: RunData, cell: CellKey, name: str, records: Mapping[str, Mapping[str, Any]]) -> Headline:
+    """Return the result of one cell; `records` are descriptions of record files by settings id."""
     found = {labels: compare(data, cell, labels) for labels in data.labels}
     rows = [row for compared in found.values() for row in compared]
+    trust = advice(data, cell)
+    lines = _lines(data, cell, trust.report, records)
     if not rows:
-        return Headline(name, (_asked(data, cell), _without_pair(data, cell)), None, None)
+        unread = (_without_pair(data, cell), *trust.sentences)
+        return Headline(name, _asked(data, cell), unread, lines, trust.warns, (), None, None)
     own, others = found[data.labels[0]], [found[labels] for labels in data.labels[1:]]
+    scored = [_result(own[-1], data.pair), *_constant(own[-1], data.pair)]
+    # Scores that mean nothing read like any others: the warning comes before them.
+    result = [*trust.sentences, *scored] if trust.warns else [*scored, *trust.sentences]
     sentences = [
-        _asked(data, cell),
-        *_result(own, data.pair),
+        *_changes(own[-1]),
         *compared_spellings(data.decisions.get(cell), data.pair),
         *first_tokens(data.decisions.get(cell), data.pair),
         *(sentence for other in others for sentence in _other_labels(own, other)),
     ]
     return Headline(
-        name, tuple(sentences), _table(rows, data.pair), _chart(rows, data.pair), _relabelled(data, cell)
+        *(name, _asked(data, cell), tuple(result), lines, trust.warns, tuple(sentences)),
+        _table(rows, data.pair),
+        _chart(rows, data.pair),
+        _relabelled(data, cell),
     )
+
+
+def _lines(
+    data: RunData, cell: CellKey, readouts: Sequence[str], records: Mapping[str, Mapping[str, Any]]
+) -> tuple[str, ...]:
+    """Return the statements of these readouts, as far as the decisions of the cell were given."""
+    one = asked(data, cell, records)
+    known = statements(one) if one is not None else {}
+    return tuple(known[name] for name in readouts if name in known)
 
 
 def _relabelled(data: RunData, cell: CellKey) -> tuple[Grid, ...]:
@@ -194,7 +251,7 @@ def _asked(data: RunData, cell: CellKey) -> str:
     splits = listed([f"{counts[split]:,} {split}" for split in data.splits if split in counts])
     total = f"{sum(counts.values()):,} yes/no questions about pictures" if counts else "questions"
     return (
-        f"{cell.model} ({cell.precision}, prompt template {cell.template}) was asked {total} of {cell.dataset}: "
+        f"{cell.model} ({cell.precision}, prompt '{cell.template}') was asked {total} of {cell.dataset}: "
         f"{splits}. It was {SOURCES.get(cell.source, cell.source)}."
     )
 
@@ -208,12 +265,11 @@ def _without_pair(data: RunData, cell: CellKey) -> str:
         if decisions is not None and name in decisions.unavailable
     ]
     why = f" ({'; '.join(reasons)})" if reasons else ""
-    return f"The pair {data.pair[0]} and {data.pair[1]} was not read from it{why}; its scores stand below."
+    return f"The pair {data.pair[0]} and {data.pair[1]} was not read from it{why}."
 
 
-def _result(rows: Sequence[Compared], pair: tuple[str, str]) -> list[str]:
+def _result(hardest: Compared, pair: tuple[str, str]) -> str:
     """Say what the readout moves on the hardest split."""
-    hardest = rows[-1]
     before, after = (printed(confusion.f1, DECIMALS) for confusion in (hardest.before, hardest.after))
     first, second = (in_words(name) for name in pair)
     found = (
@@ -221,7 +277,7 @@ def _result(rows: Sequence[Compared], pair: tuple[str, str]) -> list[str]:
         f"if they are read by {second}"
     )
     if hardest.gap is None:
-        return [f"{found}. The gap between them is undefined."]
+        return f"{found}. The gap between them is undefined."
     ends = ""
     if hardest.interval is not None:
         low, high = (points(end) for end in hardest.interval)
@@ -229,13 +285,31 @@ def _result(rows: Sequence[Compared], pair: tuple[str, str]) -> list[str]:
             f"; it leaves out {of(*hardest.left_out)} resamples without a gap" if hardest.left_out else ""
         )
         ends = f" (95% interval over pictures: {low} to {high}{left_out})"
-    sentences = [f"{found}: a difference of {points(hardest.gap)} points{ends}."]
-    if hardest.changed is not None:
-        sentences.append(
-            "Model, pictures, questions and outputs are the same; only the way of reading differs. "
-            f"The two ways disagree on {of(*hardest.changed)} of these answers."
-        )
-    return sentences
+    return f"{found}: a difference of {points(hardest.gap)} points{ends}."
+
+
+def _constant(hardest: Compared, pair: tuple[str, str]) -> list[str]:
+    """Say which readout gives every answer of the hardest split the same word, whatever the picture shows."""
+    counted = [
+        (name, {"yes": one.tp + one.fp, "no": one.tn + one.fn}, one.valid)
+        for name, one in zip(pair, (hardest.before, hardest.after), strict=True)
+    ]
+    constant = {word: [name for name, n, of_all in counted if n[word] == of_all] for word in ("yes", "no")}
+    return [
+        f"{listed(names)} {'takes' if len(names) == 1 else 'take'} every one of these answers for a {word}."
+        for word, names in constant.items()
+        if names
+    ]
+
+
+def _changes(hardest: Compared) -> list[str]:
+    """Say how many answers of the hardest split the two ways read differently; nothing where they are not paired."""
+    if hardest.changed is None:
+        return []
+    return [
+        "Model, pictures, questions and outputs are the same; only the way of reading differs. "
+        f"The two ways disagree on {of(*hardest.changed)} of these answers."
+    ]
 
 
 def _other_labels(own: Sequence[Compared], other: Sequence[Compared]) -> list[str]:

@@ -10,6 +10,17 @@ SOURCES = {
 }
 """Where answers come from, in words."""
 
+NOT_ASKED = {
+    "published": (
+        "The scores are counted anew from the decisions that the paper's authors published. A printed number that is "
+        "reproduced here follows from those decisions."
+    ),
+    "counts": (
+        "The scores are rebuilt from the integers and scores that the paper prints. A printed number that is reproduced "
+        "here shows that the paper agrees with itself, and not that a model gives these answers."
+    ),
+}
+"""What a match is worth where the paper itself is the source of the answers."""
 
 READOUT_WORDS = {"legacy_8tok": "eight-token", "legacy_2tok": "two-token"}
 """The paper's words for its two rules."""

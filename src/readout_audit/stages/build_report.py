@@ -1,4 +1,4 @@
-"""Stage: one self-contained HTML page for people about one run."""
+"""Stage: one self-contained HTML page for people about one run, and its first sentences for a terminal."""
 
 import argparse
 import logging
@@ -10,6 +10,8 @@ from readout_audit.fileio import write_text
 from readout_audit.logs import stage_main
 from readout_audit.report.inputs import PAIR, Files, RunData
 from readout_audit.report.page import build_page
+from readout_audit.report.summary import headline_lines
+from readout_audit.report.text import visible
 
 LOGGER = logging.getLogger(__name__)
 
@@ -28,20 +30,26 @@ SEVERAL = {
 """Optional inputs of any number; a section without its input says that it is not part of the run."""
 
 
-def run(name: str, files: Files, output: Path, pair: tuple[str, str] = PAIR) -> None:
-    """Write the page of one run.
+def run(
+    name: str, files: Files, output: Path, pair: tuple[str, str] = PAIR, headline: Path | None = None
+) -> None:
+    """Write the page of one run, and what it says first as lines for a terminal.
 
     Args:
         name: the run's name.
         files: its files.
         output: the HTML file.
         pair: the readouts whose gap is the headline, from and to.
+        headline: the text file of those lines; None leaves it out.
 
     Raises:
         AuditError: a file is missing or cannot be read.
     """
-    page = build_page(name, RunData(files, pair))
+    data = RunData(files, pair)
+    page = build_page(name, data)
     write_text(output, page)
+    if headline is not None:
+        write_text(headline, "".join(f"{visible(line)}\n" for line in headline_lines(data)))
     LOGGER.info("%s: %d bytes", output, len(page.encode()))
 
 
@@ -61,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for option, what in SEVERAL.items():
         flag = f"--{option.replace('_', '-')}"
         parser.add_argument(flag, dest=option, type=Path, nargs="*", default=[], metavar="FILE", help=what)
+    parser.add_argument("--headline", type=Path, help="the page's first sentences as lines of text")
     parser.add_argument("--output", type=Path, required=True, help="the page")
     arguments = vars(parser.parse_args(argv))
     files = Files(
@@ -70,7 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         claims=arguments["claims"],
         **{option: tuple(arguments[option]) for option in SEVERAL},
     )
-    run(arguments["run"], files, arguments["output"], (arguments["pair"][0], arguments["pair"][1]))
+    pair = (arguments["pair"][0], arguments["pair"][1])
+    run(arguments["run"], files, arguments["output"], pair, arguments["headline"])
     return 0
 
 

@@ -88,10 +88,10 @@ def test_one_line_per_readout_from_a_decision_file(folder: Path):
         folder / "d.parquet", decision_rows(), cell=CELL, readouts=READOUTS, settings=SETTINGS
     )
     lines = statements(read_asked(path))
-    assert len(lines) == 3
-    assert all(len(line.splitlines()) == 1 for line in lines)
-    assert "(adversarial 4 + random 4), n = 8" in lines[0]
-    assert "revision not recorded" in lines[0]
+    assert list(lines) == ["legacy_2tok", "legacy_8tok", "string_parse"]
+    assert all(len(line.splitlines()) == 1 for line in lines.values())
+    assert "(adversarial 4 + random 4), n = 8" in lines["legacy_8tok"]
+    assert "revision not recorded" in lines["legacy_8tok"]
 
 
 def test_the_record_file_gives_the_revision(folder: Path):
@@ -114,6 +114,25 @@ def test_the_record_file_gives_the_revision(folder: Path):
     assert "at c0ffee" in result.output
     assert "legacy_8tok" not in result.output
     assert result.output.startswith("d/m/p/t\n")
+
+
+def test_a_readout_that_the_run_does_not_have_is_refused(folder: Path):
+    write_decisions(
+        folder / "results/run/decisions/d/m/p/t.parquet",
+        decision_rows(),
+        cell=CELL,
+        readouts=READOUTS,
+        settings=SETTINGS,
+    )
+    result = _run("run", "--root", str(folder), "--readout", "legacy_8tokk")
+    assert result.exit_code == 1 and not result.output
+    assert str(result.exception) == (
+        "run: no readout 'legacy_8tokk' (did you mean 'legacy_8tok'?); "
+        "the readouts there are legacy_2tok, legacy_8tok, string_parse."
+    )
+    # One that is there but could not be applied has its line.
+    known = _run("run", "--root", str(folder), "--readout", "string_parse")
+    assert known.exit_code == 0 and "Readout string_parse: not available" in known.output
 
 
 def test_a_file_that_is_no_record_is_refused(folder: Path):
