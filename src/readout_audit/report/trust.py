@@ -64,11 +64,13 @@ class Advice(NamedTuple):
         sentences: what the reader has to know.
         report: the readouts whose line to print beside a score.
         warns: the pair's scores cannot be relied on, which has to be said before them.
+        void: they mean nothing at all, and need not be said.
     """
 
     sentences: tuple[str, ...]
     report: tuple[str, ...]
     warns: bool
+    void: bool = False
 
 
 def advice(data: RunData, cell: CellKey) -> Advice:
@@ -85,21 +87,19 @@ def advice(data: RunData, cell: CellKey) -> Advice:
     instead = _instead(data, cell, list(known.values()))
     said = [_neither(pair)] if pair else []
     if instead is None:
-        return Advice((*said, NONE), (), warns=bool(pair))
+        return Advice((*said, NONE), (), bool(pair), _void(pair))
     f1 = _f1(data, cell, instead.readout)
     other = (
         f"Trust {instead.readout}{f' ({f1})' if f1 else ''}{' instead' if pair else ''}: {_reads(instead)}."
     )
-    return Advice((*said, other), (instead.readout,), warns=bool(pair))
+    return Advice((*said, other), (instead.readout,), bool(pair), _void(pair))
 
 
 BOTH = (
     "Both readouts read every yes and no that the model writes. They differ in the rule by which they decide, so print "
     "the rule with the score."
 )
-UNKNOWN = (
-    "The source does not say with which tokens these answers begin, so neither readout can be vouched for."
-)
+UNKNOWN = "With which tokens these answers begin is not known, so neither readout can be vouched for."
 NONE = "No readout of logits in this run reads what the model writes: trust none of them."
 
 
@@ -164,13 +164,18 @@ def _fault(one: Reading) -> str:
     return "decides by a rule that was fitted to the labels"
 
 
+def _void(pair: Sequence[Reading]) -> bool:
+    """Tell whether both readouts of the pair compare nothing but tokens that say neither yes nor no."""
+    return len(pair) == 2 and all(one.foreign for one in pair)
+
+
 def _neither(pair: Sequence[Reading]) -> str:
     """Say why neither readout of the pair can be trusted."""
     names = " and ".join(one.readout for one in pair)
-    if len(pair) == 2 and all(one.foreign for one in pair):
+    if _void(pair):
         return (
-            f"Neither readout reads this model's yes or no: {names} compare tokens that are neither in its vocabulary. "
-            "The two scores that follow mean nothing."
+            f"Neither readout reads this model's yes or no: {names} compare tokens that are neither in its vocabulary, "
+            "so both their scores mean nothing."
         )
     if len(pair) == 2 and all(one.blind for one in pair):
         return f"Neither readout reads what the model writes: {names} compare tokens that it did not choose."

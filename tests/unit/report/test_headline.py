@@ -57,7 +57,8 @@ def result(data: RunData) -> str:
 
 TRUSTED = "Trust a: it reads every yes and no that the model writes"
 NEITHER = (
-    "Neither readout reads this model's yes or no: a and b compare tokens that are neither in its vocabulary."
+    "Neither readout reads this model's yes or no: a and b compare tokens that are neither in its vocabulary, so both "
+    "their scores mean nothing."
 )
 
 
@@ -70,7 +71,7 @@ NEITHER = (
         (WHOLE, FOREIGN, f"{TRUSTED}; b compares tokens that are neither yes nor no in this model's vocabulary"),
         (WHOLE, WHOLE, "Both readouts read every yes and no that the model writes. They differ in the rule"),
         (WHOLE | {"outside": 1}, BLIND, f"{TRUSTED} (1 of 4 (25.0%) answers begin with neither); b"),
-        (FOREIGN, FOREIGN, f"{NEITHER} The two scores that follow mean nothing. Trust c (F1 0.6667 on random) instead"),
+        (FOREIGN, FOREIGN, f"{NEITHER} Trust c (F1 0.6667 on random) instead"),
         (BLIND, BLIND, "Neither readout reads what the model writes: a and b compare tokens that it did not choose."),
         (PARTLY, BLIND, "Trust neither readout: a misses the yes or no of 1 of 4 (25.0%) answers; b reads none"),
     ],
@@ -86,6 +87,9 @@ def test_scores_that_mean_nothing_are_announced_before_them(tmp_path: Path) -> N
     assert box.index("mean nothing") < box.index("its F1 is 0.6667")
     assert "No readout of logits in this run reads what the model writes: trust none of them." in box
     assert "a and b take every one of these answers for a yes." in box
+    # A terminal does not print them at all.
+    [said] = first_words(run(tmp_path / "z", a=logit(FOREIGN), b=logit(FOREIGN)))
+    assert "mean nothing" in said and "F1" not in said
     good = result(run(tmp_path / "y", a=logit(WHOLE), b=logit(FOREIGN)))
     assert good.index("its F1 is 0.6667") < good.index("Trust a")
 
