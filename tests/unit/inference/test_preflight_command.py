@@ -66,7 +66,7 @@ def test_a_model_that_no_file_defines_names_the_files_read(project: Path) -> Non
 
 
 def test_a_folder_of_ones_own_that_is_not_there_names_the_key(project: Path) -> None:
-    entry, _ = configured(project, "mine", [own_run(project, folder="my/chekpoint")])
+    entry, _, _ = configured(project, "mine", [own_run(project, folder="my/chekpoint")])
     with pytest.raises(AuditError, match=r"known_models\.mine\.folder is 'my/chekpoint'"):
         checkpoint_folder(project, "mine", entry)
 

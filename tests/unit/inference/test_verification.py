@@ -233,6 +233,7 @@ def test_a_model_that_is_not_there_names_the_command(
 
 def test_a_model_that_is_there_is_found(tmp_path: Path) -> None:
     own = tmp_path / "own"
+    own.mkdir()
     assert cli.checkpoint_folder(tmp_path, "m", {"folder": "own"}) == own
     fetched = tmp_path / "resources/fetched/models/m"
     fetched.mkdir(parents=True)
