@@ -190,11 +190,10 @@ class Files:
         """Return what corrections read under the token sets of a readout.
 
         Raises:
-            NotAvailableError: this model has no ids for that readout.
-            AuditError: the readout does not compare two largest logits.
+            NotAvailableError: the readout does not compare two largest logits, or this model has no ids for it.
         """
         if readout not in MAX_READOUTS:
-            raise AuditError(
+            raise NotAvailableError(
                 f"a correction acts on a largest yes and a largest no logit; {readout!r} does not compare those, "
                 f"{', '.join(MAX_READOUTS)} do."
             )

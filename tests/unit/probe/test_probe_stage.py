@@ -166,6 +166,14 @@ def test_signals_without_the_answer_say_so(tmp_path):
     assert why["legacy_8tok, random"] == "no question has logits of the instrumented pass"
 
 
+def test_a_gap_pair_that_compares_no_largest_logits_leaves_the_excluded_ids_out(tmp_path):
+    found = run(tmp_path, *world(images=20), excluded="string_parse")
+    notes = table_metadata(found["probe"])
+    assert "'string_parse' does not compare those" in notes["not_available"]["string_parse"]
+    assert notes["excluded"] == {"readout": "string_parse", "ids": None}
+    assert found["probe"].num_rows
+
+
 def diagnostic(folder, rows, **summary):
     path = folder / "diagnostic.json"
     path.write_text(json.dumps({"summary": {"split": "adversarial", **summary}, "results": rows}))
