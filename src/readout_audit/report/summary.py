@@ -48,7 +48,6 @@ class Headline(NamedTuple):
     Attributes:
         asked: who was asked what.
         result: what a reader needs first: both scores, and which of them to trust.
-        brief: the same for a terminal, which has no place for scores that mean nothing.
         lines: the readout statements to print beside a score.
         warns: neither readout of the pair can be trusted.
         relabelled: the gap under five choices of labels and rows, by further label set.
@@ -57,7 +56,6 @@ class Headline(NamedTuple):
     name: str
     asked: str
     result: tuple[str, ...]
-    brief: tuple[str, ...]
     lines: tuple[str, ...]
     warns: bool
     sentences: tuple[str, ...] = ()
@@ -91,7 +89,7 @@ def notices(data: RunData) -> list[Notice]:
 def headline_lines(data: RunData) -> list[str]:
     """Return what the page says first, for a terminal: the notices, and the result of every cell on one line."""
     said = [f"{title} {text}" for title, text in notices(data)]
-    return [*said, *(f"{one.name}: {' '.join(one.brief)}" for one in headlines(data))]
+    return [*said, *(f"{one.name}: {' '.join(one.result)}" for one in headlines(data))]
 
 
 def overview(data: RunData) -> Grid | None:
@@ -162,20 +160,22 @@ def headline(data: RunData, cell: CellKey, name: str, records: Mapping[str, Mapp
     lines = _lines(data, cell, trust.report, records)
     if not rows:
         unread = (_without_pair(data, cell), *trust.sentences)
-        return Headline(name, _asked(data, cell), unread, unread, lines, trust.warns)
+        return Headline(name, _asked(data, cell), unread, lines, trust.warns)
     own, others = found[data.labels[0]], [found[labels] for labels in data.labels[1:]]
     scored = [_result(own[-1], data.pair), *_constant(own[-1], data.pair)]
-    # Scores that mean nothing read like any others: the warning comes before them.
-    result = [*trust.sentences, *scored] if trust.warns else [*scored, *trust.sentences]
+    # Scores that cannot be relied on read like any others: the warning comes before them, and those that mean nothing
+    # are no result.
+    said = [*trust.sentences, *scored] if trust.warns else [*scored, *trust.sentences]
+    result = trust.sentences if trust.void else tuple(said)
     sentences = [
+        *(scored if trust.void else []),
         *_changes(own[-1]),
         *compared_spellings(data.decisions.get(cell), data.pair),
         *first_tokens(data.decisions.get(cell), data.pair),
         *(sentence for other in others for sentence in _other_labels(own, other)),
     ]
     return Headline(
-        *(name, _asked(data, cell), tuple(result), trust.sentences if trust.void else tuple(result)),
-        *(lines, trust.warns, tuple(sentences)),
+        *(name, _asked(data, cell), result, lines, trust.warns, tuple(sentences)),
         _table(rows, data.pair),
         _chart(rows, data.pair),
         _relabelled(data, cell),

@@ -5,6 +5,7 @@ spell neither yes nor no in the model's vocabulary measures nothing. Both give s
 """
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,11 @@ from readout_audit.scores.decisions import Decisions
 
 PREFERRED = ("dynamic_single", "in_context")
 """What to read instead of a readout that misses tokens, the first choices of `readout-audit diagnose`, too."""
+
+
+MOST_UNREAD = Fraction(1, 10)
+"""A readout is not trusted beyond this share of answers that begin with none of its tokens: it still calls each of
+them a yes or a no, between tokens that the model did not choose."""
 
 
 class Reading(NamedTuple):
@@ -54,7 +60,7 @@ class Reading(NamedTuple):
     @property
     def trusted(self) -> bool:
         """Its score is the score of what the model wrote."""
-        return self.complete and not self.tuned
+        return self.complete and not self.tuned and self.unread <= MOST_UNREAD * self.questions
 
 
 class Advice(NamedTuple):
@@ -64,7 +70,7 @@ class Advice(NamedTuple):
         sentences: what the reader has to know.
         report: the readouts whose line to print beside a score.
         warns: the pair's scores cannot be relied on, which has to be said before them.
-        void: they mean nothing at all, and need not be said.
+        void: they mean nothing at all, and are no result.
     """
 
     sentences: tuple[str, ...]
@@ -100,7 +106,7 @@ BOTH = (
     "the rule with the score."
 )
 UNKNOWN = "With which tokens these answers begin is not known, so neither readout can be vouched for."
-NONE = "No readout of logits in this run reads what the model writes: trust none of them."
+NONE = "No readout of logits in this run reads enough of what the model writes to be trusted."
 
 
 def readings(decisions: Decisions | None) -> dict[str, Reading]:
@@ -159,6 +165,8 @@ def _fault(one: Reading) -> str:
         return "reads none of what the model writes"
     if one.missed:
         return f"misses the yes or no of {of(one.missed, one.questions)} answers"
+    if one.unread > MOST_UNREAD * one.questions:
+        return f"decides {of(one.unread, one.questions)} answers between tokens that the model did not choose"
     if one.strange:
         return "also compares tokens that are neither yes nor no in this model's vocabulary"
     return "decides by a rule that was fitted to the labels"

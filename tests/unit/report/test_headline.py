@@ -25,6 +25,9 @@ BLIND = {
 }
 PARTLY = BLIND | {"outside": 1, "excluded": [{"id": 9, "piece": "Yes", "says": "yes", "count": 1}]}
 FOREIGN = BLIND | {"foreign": {"1": "▁stop", "2": "O"}}
+FEW, MANY = (WHOLE | {"questions": 10, "outside": n} for n in (1, 2))
+"""One answer in ten, the most that is allowed, and two begin with other words."""
+
 WORDLESS = WHOLE | {"outside": 4}
 """The model's first token is never a yes or no, nor among the ids."""
 
@@ -70,7 +73,8 @@ NEITHER = (
         (WHOLE, WHOLE | {"foreign": {"2": "O"}}, f"{TRUSTED}; b also compares tokens that are neither"),
         (WHOLE, FOREIGN, f"{TRUSTED}; b compares tokens that are neither yes nor no in this model's vocabulary"),
         (WHOLE, WHOLE, "Both readouts read every yes and no that the model writes. They differ in the rule"),
-        (WHOLE | {"outside": 1}, BLIND, f"{TRUSTED} (1 of 4 (25.0%) answers begin with neither); b"),
+        (FEW, BLIND, f"{TRUSTED} (1 of 10 (10.0%) answers begin with neither); b reads none"),
+        (MANY, BLIND, "Trust neither readout: a decides 2 of 10 (20.0%) answers between tokens that the model did not"),
         (FOREIGN, FOREIGN, f"{NEITHER} Trust c (F1 0.6667 on random) instead"),
         (BLIND, BLIND, "Neither readout reads what the model writes: a and b compare tokens that it did not choose."),
         (PARTLY, BLIND, "Trust neither readout: a misses the yes or no of 1 of 4 (25.0%) answers; b reads none"),
@@ -84,19 +88,21 @@ def test_the_readout_to_trust_is_one_that_reads_what_the_model_writes(
 
 def test_scores_that_mean_nothing_are_announced_before_them(tmp_path: Path) -> None:
     box = result(run(tmp_path / "x", a=logit(FOREIGN), b=logit(FOREIGN)))
-    assert box.index("mean nothing") < box.index("its F1 is 0.6667")
-    assert "No readout of logits in this run reads what the model writes: trust none of them." in box
-    assert "a and b take every one of these answers for a yes." in box
-    # A terminal does not print them at all.
-    [said] = first_words(run(tmp_path / "z", a=logit(FOREIGN), b=logit(FOREIGN)))
-    assert "mean nothing" in said and "F1" not in said
+    # They are no result: the box and the terminal leave them out, and they follow in plain text.
+    assert "mean nothing" in box and "F1" not in box
+    assert "No readout of logits in this run reads enough of what the model writes to be trusted." in box
+    below = headlines(run(tmp_path / "z", a=logit(FOREIGN), b=logit(FOREIGN)))[0].sentences
+    assert "its F1 is 0.6667" in below[0]
+    assert below[1] == "a and b take every one of these answers for a yes."
+    blind = result(run(tmp_path / "w", a=logit(BLIND), b=logit(BLIND)))
+    assert blind.index("tokens that it did not choose") < blind.index("its F1 is 0.6667")
     good = result(run(tmp_path / "y", a=logit(WHOLE), b=logit(FOREIGN)))
     assert good.index("its F1 is 0.6667") < good.index("Trust a")
 
 
 def test_a_model_that_writes_neither_word_makes_no_readout_trusted(tmp_path: Path) -> None:
     box = result(run(tmp_path, a=logit(WORDLESS), b=logit(WORDLESS), c=logit(WORDLESS)))
-    assert "Neither readout reads what the model writes" in box and "trust none of them" in box
+    assert "Neither readout reads what the model writes" in box and "reads enough" in box
 
 
 def test_a_rule_that_was_fitted_to_the_labels_is_not_the_one_to_trust(tmp_path: Path) -> None:
