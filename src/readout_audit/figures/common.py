@@ -10,8 +10,8 @@ def cell_title(cell: CellKey, cells: Iterable[CellKey], width: int = 60) -> str:
     """Name a cell by its model and by whatever else differs between the cells of a figure."""
     others = list(cells)
     parts = [cell.model] + [
-        value
-        for index, value in enumerate(cell)
-        if CellKey._fields[index] != "model" and len({other[index] for other in others}) > 1
+        f"prompt {value}" if field == "template" else value
+        for index, (field, value) in enumerate(zip(CellKey._fields, cell, strict=True))
+        if field != "model" and len({other[index] for other in others}) > 1
     ]
     return describe(parts, width)

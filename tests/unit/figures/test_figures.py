@@ -270,6 +270,8 @@ def test_hardest_split_and_titles():
     other = LLAVA._replace(precision="bf16")
     assert cell_title(LLAVA, [LLAVA]) == "llava-1.5-7b"
     assert cell_title(other, [LLAVA, other]) == "llava-1.5-7b · bf16"
+    paper = LLAVA._replace(template="paper")
+    assert cell_title(paper, [LLAVA, paper]) == "llava-1.5-7b · prompt paper"
     assert style.describe(["a" * 50, "b" * 20], width=60) == "a" * 50 + "\n" + "b" * 20
 
 
