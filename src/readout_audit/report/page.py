@@ -30,7 +30,7 @@ from readout_audit.report.markdown_tables import read_markdown_table
 from readout_audit.report.pictures import read_picture
 from readout_audit.report.statement import statements
 from readout_audit.report.summary import demo_models, headlines, not_asked_notice, notices, overview
-from readout_audit.report.text import listed, minus, visible
+from readout_audit.report.text import code, listed, minus, visible
 from readout_audit.report.verified import verified
 from readout_audit.report.words import in_words
 
@@ -87,7 +87,7 @@ def render(**values: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["minus"] = minus
+    environment.filters |= {"minus": minus, "code": code}
     return environment.get_template(PAGE).render(**values)
 
 

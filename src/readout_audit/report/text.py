@@ -5,11 +5,15 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from markupsafe import Markup, escape
+
 from readout_audit.exact import UNDEFINED, printed
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _NEGATIVE = re.compile(r"(?<!\S)-(?=\d)")
 """A hyphen that begins a number; one inside a name or a range is none."""
+_CODE = re.compile(r"`([^`\s]+)`")
+"""A word between backticks, as rules write it; a lone backtick is a piece of some vocabulary."""
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
@@ -29,6 +33,11 @@ def _shown(character: str) -> str:
     if unicodedata.category(character) in _HIDDEN:
         return f"[U+{ord(character):04X}]"
     return character
+
+
+def code(text: str) -> Markup:
+    """Return a sentence as HTML: escaped, invisible characters written out, words between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(visible(text)))))
 
 
 def quoted(text: str) -> str:

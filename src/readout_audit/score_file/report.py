@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from html import escape
@@ -14,6 +13,7 @@ from readout_audit.exact import printed, round_half_up
 from readout_audit.fileio import write_json, write_text
 from readout_audit.readouts.harness.base import FIGURES, HarnessReadout
 from readout_audit.readouts.registry import get
+from readout_audit.report.text import code
 from readout_audit.score_file.scoring import OWN, Audit, ScoreRow
 from readout_audit.score_file.summary import (
     DECIMALS,
@@ -41,7 +41,10 @@ small{color:#555}li{margin:.2rem 0}p,li,figcaption{max-width:62rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .6rem;border-bottom:1px solid #d0d0d0;text-align:right}
 th:first-child,td:first-child,td.text{text-align:left}td{white-space:nowrap}
-thead th{border-bottom:2px solid #555}figure{margin:1rem 0}figcaption{padding:.4rem 0;color:#444}
+thead th{border-bottom:2px solid #555;vertical-align:bottom}
+.upright thead th+th{writing-mode:vertical-rl;transform:rotate(180deg);text-align:left}
+.upright td,.upright th{padding:.25rem .4rem}
+figure{margin:1rem 0}figcaption{padding:.4rem 0;color:#444}
 code{background:#f1f1f1;padding:0 .2rem;overflow-wrap:anywhere}
 """
 
@@ -155,8 +158,8 @@ def as_html(audit: Audit) -> str:
     """Return one page without outside files or scripts; every text from a file is escaped."""
     body = [
         "<h1>How these answers score, by the rule that reads them</h1>",
-        f"<p><strong>{_words(headline(audit))}</strong></p>",
-        *(f"<p>{_words(line)}</p>" for line in remarks(audit) if line),
+        f"<p><strong>{code(headline(audit))}</strong></p>",
+        *(f"<p>{code(line)}</p>" for line in remarks(audit) if line),
         _files_html(audit),
         *(_labels_html(audit, labels, first=labels == next(iter(audit.labels))) for labels in audit.labels),
         _quirks_html(audit),
@@ -172,13 +175,13 @@ def as_html(audit: Audit) -> str:
     )
 
 
-def _words(text: str) -> str:
-    """Return a sentence, escaped; what stands between backticks is code."""
-    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
+def _table(
+    caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, upright: bool = False
+) -> str:
+    """Return a table whose cells are escaped here; its caption stands outside the box that scrolls, and so wraps.
 
-
-def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose cells are escaped here; its caption stands outside the box that scrolls, and so wraps."""
+    With `upright` the headings run upwards, for a column per readout.
+    """
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
     lines = [
         "<tr>"
@@ -187,9 +190,10 @@ def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -
         + "</tr>"
         for row in rows
     ]
+    opening = '<table class="upright">' if upright else "<table>"
     return (
         f'<figure><figcaption>{escape(caption)}</figcaption><div class="wide" role="region" tabindex="0" '
-        f'aria-label="{escape(caption)}"><table><thead><tr>{head}</tr></thead>'
+        f'aria-label="{escape(caption)}">{opening}<thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div></figure>"
     )
 
@@ -280,7 +284,7 @@ def _quirks_html(audit: Audit) -> str:
     )
     header = ["script", "labels of", "split", *FIGURES, "quirks"]
     quirks = "".join(
-        f"<li><em>{escape(quirk)}</em> of {escape(name)}: {_words(text)}.</li>"
+        f"<li><em>{escape(quirk)}</em> of {escape(name)}: {code(text)}.</li>"
         for name in dict.fromkeys(row[0] for row in rows)
         for quirk, text in describe(name)["quirks"].items()
     )
@@ -320,7 +324,7 @@ def _disagreement_html(audit: Audit) -> str:
         for one in names
     ]
     caption = f"Rows on which two readouts decide differently, of {audit.questions.num_rows}."
-    return "<h2>Disagreement</h2>" + _table(caption, ["", *names], rows)
+    return "<h2>Disagreement</h2>" + _table(caption, ["", *names], rows, upright=True)
 
 
 def _examples_html(audit: Audit) -> str:
@@ -339,7 +343,9 @@ def _examples_html(audit: Audit) -> str:
         return "<h2>Answers that are read differently</h2><p>None: all rules read every answer alike.</p>"
     rows = [[repr(_shortened(text)), *read] for text, read in seen.items()]
     caption = f"The first {len(rows)} different answers on which the rules part."
-    return "<h2>Answers that are read differently</h2>" + _table(caption, ["answer", *names], rows)
+    return "<h2>Answers that are read differently</h2>" + _table(
+        caption, ["answer", *names], rows, upright=True
+    )
 
 
 def _shortened(text: str) -> str:
@@ -353,7 +359,7 @@ def _rules_html(audit: Audit) -> str:
     for name in audit.decisions:
         about = describe(name)
         items.append(
-            f"<li><strong>{escape(name)}</strong>: {_words(about['rule'])}. "
+            f"<li><strong>{escape(name)}</strong>: {code(about['rule'])}. "
             f"<small>Source: {escape(about['source'])}.</small></li>"
         )
     for name, why in audit.unavailable.items():

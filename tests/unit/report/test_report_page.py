@@ -231,6 +231,23 @@ def test_several_models_have_an_overview(files: Files, folder: Path):
     assert "other 0.6667 0.8000" in page.text
 
 
+def test_models_of_which_one_sentence_says_all_share_a_line_and_no_fold(files: Files, folder: Path):
+    """Two models with the same answers, all of them readable and without logits: nothing is unclear about either."""
+    scored = []
+    for name in ("one", "other"):
+        rows = [{**row, **dict.fromkeys(READOUTS, "yes")} for row in decision_rows()]
+        decisions = write_decisions(
+            folder / f"{name}.parquet", rows, cell={**CELL, "model": name}, readouts=READOUTS
+        )
+        score.run(decisions, folder / f"{name}_score.parquet")
+        scored.append(folder / f"{name}_score.parquet")
+    concatenate_scores.run(scored, folder / "s.parquet")
+    html = build_page("run", RunData(Files(scores=folder / "s.parquet"), PAIR))
+    said = "No answer was unparsed or invalid, and no tie is known."
+    assert html.count(said) == 1
+    assert f'<p class="brief"><b>one; other:</b> {said}</p>' in html
+
+
 def test_unpaired_counts_are_told_as_bounds(folder: Path):
     """adversarial: T = 1 of P = 2, then 2 of 2: the wrong no must have flipped. random: 1 and 1 of 2, the same or not."""
     rows = decision_rows()

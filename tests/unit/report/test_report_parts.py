@@ -19,12 +19,17 @@ from readout_audit.report.page import build_page
 from readout_audit.report.pictures import read_picture
 from readout_audit.report.run_folder import find_run
 from readout_audit.report.scripts import scripts_table
-from readout_audit.report.text import flat, listed, minus, of, percent, points, visible
+from readout_audit.report.text import code, flat, listed, minus, of, percent, points, visible
 from readout_audit.stages import concatenate_scores, score
 from readout_audit.tables.base import Column as TableColumn
 from readout_audit.tables.base import Table, text_column
 from readout_audit.tables.render import one_line, to_markdown
 from report.small_run import CELL, PAIR, READOUTS, hostile_table, make_run, write_png
+
+
+def test_words_between_backticks_are_code_and_lone_backticks_stay():
+    assert code("if it holds `yes` or `isn't`") == "if it holds <code>yes</code> or <code>isn&#39;t</code>"
+    assert code('pieces "`" and "▁`" < 2\n') == "pieces &#34;`&#34; and &#34;▁`&#34; &lt; 2\\n"
 
 
 @pytest.mark.parametrize(
