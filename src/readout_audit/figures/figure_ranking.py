@@ -287,7 +287,7 @@ def _legend(figure: Figure, models: Sequence[str], setting: Setting, missing: bo
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(models), 3), handlelength=3.5)
     dataset, precision, template, _ = setting
     parts = [
-        f"Under the marks: F1. All models: {dataset}, {precision}, template {template}. Models with the same F1 share a "
+        f"Under the marks: F1. All models: {dataset}, {precision}, prompt '{template}'. Models with the same F1 share a "
         "rank, the mean of their places, and stand side by side; without an F1 there is no rank.",
         "Beyond sampling: the 95% interval of the paired difference (images resampled) puts one model ahead under one "
         "readout, and the other under another.",
