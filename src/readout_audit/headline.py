@@ -1,9 +1,13 @@
 """The few lines that a run ends with: where its results are, what its page says first, and where the page is."""
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 from readout_audit.errors import AuditError
+
+WIDTH = 110
+"""Columns of a line."""
 
 
 def headline_lines(runs: Sequence[str], root: Path) -> list[str]:
@@ -33,4 +37,17 @@ def _run_lines(run: str, root: Path) -> list[str]:
             "snakemake page and the run's --configfile."
         ) from error
     where = f"{run}: tables in {root / 'paper_tables' / run}/, figures in {root / 'figures' / run}/"
-    return [where, *(f"  {line}" for line in said), f"  the page about it: {folder / 'report.html'}"]
+    lines = [part for line in said for part in _wrapped(line)]
+    return [where, *lines, f"  the page about it: {folder / 'report.html'}"]
+
+
+def _wrapped(line: str) -> list[str]:
+    """Return a line in pieces of `WIDTH` columns at most; words and names stay whole."""
+    return textwrap.wrap(
+        line,
+        WIDTH,
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -182,7 +182,7 @@ def _neither(pair: Sequence[Reading]) -> str:
     names = " and ".join(one.readout for one in pair)
     if _void(pair):
         return (
-            f"Neither readout reads this model's yes or no: {names} compare tokens that are neither in its vocabulary, "
+            f"Neither readout reads this model's yes or no: {names} compare tokens that say neither in its vocabulary, "
             "so both their scores mean nothing."
         )
     if len(pair) == 2 and all(one.blind for one in pair):

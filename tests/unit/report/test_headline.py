@@ -7,7 +7,7 @@ import pytest
 from scores.decision_files import row, write_decisions
 
 from readout_audit.errors import AuditError
-from readout_audit.headline import headline_lines
+from readout_audit.headline import WIDTH, headline_lines
 from readout_audit.report.inputs import Files, RunData
 from readout_audit.report.page import build_page
 from readout_audit.report.summary import headline_lines as first_words
@@ -60,7 +60,7 @@ def result(data: RunData) -> str:
 
 TRUSTED = "Trust a: it reads every yes and no that the model writes"
 NEITHER = (
-    "Neither readout reads this model's yes or no: a and b compare tokens that are neither in its vocabulary, so both "
+    "Neither readout reads this model's yes or no: a and b compare tokens that say neither in its vocabulary, so both "
     "their scores mean nothing."
 )
 
@@ -201,7 +201,9 @@ def finished(files: Files, root: Path, pair: tuple[str, str]) -> tuple[list[str]
 def test_the_terminal_says_what_the_page_says_about_the_runs_own_pair(
     files: Files, tmp_path: Path, pair: tuple[str, str], said: str
 ) -> None:
-    (where, what, page), text = finished(files, tmp_path, pair)
+    (where, *lines, page), text = finished(files, tmp_path, pair)
+    what = " ".join(line.strip() for line in lines)
+    assert max(map(len, lines)) <= WIDTH
     assert where == f"mine: tables in {tmp_path}/paper_tables/mine/, figures in {tmp_path}/figures/mine/"
     assert said in what and said in text
     assert page == f"  the page about it: {tmp_path}/results/mine/report.html"
