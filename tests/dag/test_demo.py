@@ -153,14 +153,16 @@ def test_headline_of_a_finished_run(demo: Path) -> None:
     done = subprocess.run(
         command, cwd=demo, env=environment(demo), capture_output=True, text=True, check=True
     )
-    where, notice, first, other, page = done.stdout.splitlines()
-    assert notice.startswith("  This is a demonstration.")
+    where, *said, page = done.stdout.splitlines()
+    # What was found is wrapped for a terminal.
+    text = " ".join(line.strip() for line in said)
     assert where == "demo: tables in paper_tables/demo/, figures in figures/demo/"
-    assert first.startswith("  tiny-llava: On the adversarial questions its F1 is ")
+    assert text.startswith("This is a demonstration. tiny-llava and tiny-mistral are small models")
+    assert "tiny-llava: On the adversarial questions its F1 is " in text
     assert (
-        "Trust legacy_8tok: it reads every yes and no that the model writes; legacy_2tok reads none" in first
+        "Trust legacy_8tok: it reads every yes and no that the model writes; legacy_2tok reads none" in text
     )
-    assert other.startswith("  tiny-mistral: Neither readout reads this model's yes or no")
+    assert "tiny-mistral: Neither readout reads this model's yes or no" in text
     assert page == "  the page about it: results/demo/report.html" and (demo / page.split(": ")[1]).is_file()
 
 
