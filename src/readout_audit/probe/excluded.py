@@ -20,7 +20,6 @@ from readout_audit.probe.answers import Answers, Bools, Floats
 from readout_audit.probe.clustered import UNKNOWN, Interval, Weights, intervals
 from readout_audit.scores.bootstrap import Images
 
-SIDES = ("yes", "no", "pair")
 OUTCOMES = ("all", "tp", "fp", "tn", "fn")
 QUANTILES = {"p05": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95}
 

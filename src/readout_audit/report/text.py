@@ -45,11 +45,6 @@ def quoted(text: str) -> str:
     return f'"{visible(text)}"'
 
 
-def count_text(count: int) -> str:
-    """Return a count with thousands separated: "9,000"."""
-    return f"{count:,}"
-
-
 def plural(count: int, singular: str, many: str | None = None) -> str:
     """Return "1 question", "2 questions"."""
     return f"{count:,} {singular if count == 1 else many or singular + 's'}"

@@ -162,14 +162,20 @@ def test_verdicts_about_other_models_come_after_the_runs_own_findings(files: Fil
     assert page.unclosed == []
 
 
-def test_a_run_that_asks_other_models_too_says_whom_the_verdicts_are_about(files: Files, folder: Path):
+def scores_of_two_models(files: Files, folder: Path) -> Path:
+    """The score table of the run's model and of another one with the same answers."""
     other = write_decisions(
         folder / "other.parquet", decision_rows(), cell={**CELL, "model": "other"}, readouts=READOUTS
     )
     score.run(other, folder / "other_score.parquet")
     score.run(files.decisions[0], folder / "score.parquet")
     concatenate_scores.run([folder / "score.parquet", folder / "other_score.parquet"], folder / "s.parquet")
-    both = Files(scores=folder / "s.parquet", claims=files.claims)
+    return folder / "s.parquet"
+
+
+def test_a_run_that_asks_other_models_too_says_whom_the_verdicts_are_about(files: Files, folder: Path):
+    scores = scores_of_two_models(files, folder)
+    both = Files(scores=scores, claims=files.claims)
     text = read_page(build_page("run", RunData(both, PAIR))).text
     assert f"The verdicts are about {MODEL}, and not about other." in text
 
@@ -217,13 +223,8 @@ def test_a_pair_that_was_not_read_is_said(files: Files):
 
 
 def test_several_models_have_an_overview(files: Files, folder: Path):
-    other = write_decisions(
-        folder / "other.parquet", decision_rows(), cell={**CELL, "model": "other"}, readouts=READOUTS
-    )
-    score.run(other, folder / "other_score.parquet")
-    score.run(files.decisions[0], folder / "score.parquet")
-    concatenate_scores.run([folder / "score.parquet", folder / "other_score.parquet"], folder / "s.parquet")
-    page = read_page(build_page("run", RunData(Files(scores=folder / "s.parquet"), PAIR)))
+    scores = scores_of_two_models(files, folder)
+    page = read_page(build_page("run", RunData(Files(scores=scores), PAIR)))
     assert (
         "F1 of all models on adversarial, under each of 2 readouts model legacy_8tok legacy_2tok "
         f"{MODEL} 0.6667 0.8000" in page.text
